@@ -103,7 +103,7 @@ def doors() -> Iterator[Row]:
     """The same questions through HTTP and through this curator, beside the naive server asked in its own process."""
     n, m = 64, 64
     secret, queries = trials.fair_bits(n), reconstruct.random_queries(m, n)
-    with Naive(trials.people(secret)) as server:
+    with Naive(trials.people_table(secret)) as server:
         inside = People(host=server, n=n)
         outside = People(host=Web(server.url), n=n)
         yield beside(
@@ -112,8 +112,8 @@ def doors() -> Iterator[Row]:
         )  # fmt: skip
 
         def curated() -> None:
-            with trials.opened(secret, epsilon=1) as curator:
-                trials.behind(curator, n, f"1/{m}").answers(queries)
+            with trials.curator_of(secret, epsilon=1) as curator:
+                trials.people_behind(curator, n, f"1/{m}").answers(queries)
 
         yield beside(
             f"{m} questions to this curator", curated, "naive server, same process",

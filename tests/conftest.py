@@ -85,9 +85,9 @@ def always(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Batches wherever there are any, also at costs that leave no noise, where they are not better than others."""
     from discreet.plan import pricing
     from discreet.plan.compile import alternatives  # noqa: F401  # it must know the true function, as it plans by it
-    from discreet.plan.measures.count_batch import Batch
+    from discreet.plan.measures.count_batch import CountBatch
 
-    monkeypatch.setattr(pricing, "counted_error", lambda plan, _: -float(isinstance(plan.measures[0], Batch)))
+    monkeypatch.setattr(pricing, "counted_error", lambda plan, _: -float(isinstance(plan.measures[0], CountBatch)))
     pricing.plans_for.cache_clear()
     yield
     pricing.plans_for.cache_clear()

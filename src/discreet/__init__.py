@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from discreet.answers.explanation import Explanation
     from discreet.curator.curator import Curator, open
 
-_record.later("discreet.plan.plan")  # a reader of a ledger must know the classes of recorded questions
-_record.later("discreet.local")
+_record.lazy_module("discreet.plan.plan")  # a reader of a ledger must know the classes of recorded questions
+_record.lazy_module("discreet.local")
 
 __all__ = [
     "Answer",

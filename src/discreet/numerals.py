@@ -10,16 +10,16 @@ import re
 from decimal import Decimal
 from fractions import Fraction
 
-__all__ = ["LONGEST", "MOST_BITS", "MOST_EXPONENT", "rational", "sized"]
+__all__ = ["MAX_BITS", "MAX_EXPONENT", "MAX_NUMERAL_CHARS", "rational", "sized"]
 
-LONGEST = 1_000  # letters of a number
-MOST_EXPONENT = 9_999  # powers of ten that it is multiplied by, or divided
-MOST_BITS = 1 << 16  # of its numerator, and of its denominator
+MAX_NUMERAL_CHARS = 1_000  # letters of a number
+MAX_EXPONENT = 9_999  # powers of ten that it is multiplied by, or divided
+MAX_BITS = 1 << 16  # of its numerator, and of its denominator
 EXPONENT = re.compile(r"[eE][+-]?0*(\d*)")
 
 
 def rational(
-    value: str | float | Decimal, *, longest: int = LONGEST, most_exponent: int = MOST_EXPONENT
+    value: str | float | Decimal, *, longest: int = MAX_NUMERAL_CHARS, most_exponent: int = MAX_EXPONENT
 ) -> Fraction | None:
     """Return the rational that is written, or None if it is no finite number; a float is the decimal that it prints as.
 
@@ -39,6 +39,6 @@ def rational(
 
 def sized(value: Fraction) -> Fraction:
     """Return `value`; raise OverflowError if its numerator or its denominator has too many digits."""
-    if max(value.numerator.bit_length(), value.denominator.bit_length()) > MOST_BITS:
+    if max(value.numerator.bit_length(), value.denominator.bit_length()) > MAX_BITS:
         raise OverflowError("a number of too many digits")
     return value

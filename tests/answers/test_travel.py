@@ -18,7 +18,7 @@ import pytest
 
 import discreet as dp
 from discreet.answers.answer import Answer
-from discreet.answers.estimates import same
+from discreet.answers.estimates import same_values
 from discreet.core.record import write
 from discreet.curator.curator import Curator
 from discreet.workload import Workload
@@ -343,7 +343,7 @@ def test_confidences_are_exact(visits: Curator) -> None:
 
 def test_a_number_that_is_none_is_the_same_where_it_arrives() -> None:
     """Two NaN are not equal, and mean the same."""
-    assert same([float("nan"), 1], [float("nan"), 1])
-    assert not same([float("nan")], [1.0])
-    assert not same([1], [1.0])
-    assert not same([1], [1, 2])
+    assert same_values([float("nan"), 1], [float("nan"), 1])
+    assert not same_values([float("nan")], [1.0])
+    assert not same_values([1], [1.0])
+    assert not same_values([1], [1, 2])

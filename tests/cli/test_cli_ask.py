@@ -388,7 +388,7 @@ def test_beginning_with_what_cannot_be(clinic: Path) -> None:
 
 
 def test_what_takes_long_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "PATIENCE", 0.05)
+    monkeypatch.setattr(progress, "QUIET_SECONDS", 0.05)
     monkeypatch.setattr(progress, "AGAIN", 60)
     with contextlib.redirect_stderr(Terminal()) as terminal, progress.counting("reading", "MB", 1_000_000) as tell:
         tell(1, 9)
@@ -400,7 +400,7 @@ def test_what_takes_long_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_running_question_ticks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "PATIENCE", 0.05)
+    monkeypatch.setattr(progress, "QUIET_SECONDS", 0.05)
     with contextlib.redirect_stderr(Terminal()) as terminal, progress.ticking("asking"):
         time.sleep(0.2)
     assert terminal.getvalue().startswith("\r\x1b[Kasking: 0 s")

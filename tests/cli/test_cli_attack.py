@@ -61,7 +61,7 @@ def test_a_server_of_yours(attack, tmp_path: Path) -> None:
     truth = tmp_path / "truth.txt"
     truth.write_text("\n".join(map(str, secret)))
     words = ("reconstruct", "--people", 30, "--queries", 60, "--secret", "secret = 1", "--key", "id")
-    with Naive(trials.people(secret)) as server:
+    with Naive(trials.people_table(secret)) as server:
         shown = attack(*words, "--url", server.url, "--truth", truth, "--noise", "none", "--table", "people")
         assert "blatantly non-private" in shown
         assert f"{secret.sum()} of 30 have the secret" in attack(*words, "--url", server.url)

@@ -11,29 +11,29 @@ import numpy as np
 import pytest
 
 import discreet as dp
-from discreet.core.contribution import Caps, Setting
+from discreet.core.contribution import ContributionBounds, Setting
 from discreet.core.laws.gaussian import DiscreteGaussian
 from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.core.laws.price import Pure
 from discreet.core.reach import Neighbours
 from discreet.matrix.mechanism import Combined
-from discreet.matrix.strategy import Each, Matrix, Strategy, Total
+from discreet.matrix.strategy import Identity, Matrix, Strategy, Total
 from discreet.mechanisms.noise import Noise
 from discreet.mechanisms.quantiles.extreme import Extreme
-from discreet.mechanisms.quantiles.interval import Edges
+from discreet.mechanisms.quantiles.interval import QuantileIntervalMechanism
 from discreet.mechanisms.quantiles.many import Quantiles
-from discreet.mechanisms.quantiles.upper_bound import Ceiling
+from discreet.mechanisms.quantiles.upper_bound import UpperBoundMechanism
 from discreet.mechanisms.selection.mode import Modes
 from discreet.mechanisms.selection.selection import TopK
-from discreet.mechanisms.selection.top_k import Places
+from discreet.mechanisms.selection.top_k import TopKRanking
 from discreet.plan.expressions.tree import Field
-from discreet.plan.measures.count_batch import Batch
+from discreet.plan.measures.count_batch import CountBatch
 from discreet.plan.measures.distinct import Distinct
-from discreet.plan.measures.grouping_sets import FINE, Totals
+from discreet.plan.measures.grouping_sets import GROUP_DENOMINATOR, GroupingSets
 from discreet.plan.measures.moments import Moments
 from discreet.plan.measures.sums import Sums
-from discreet.plan.measures.workload_cells import Cells
-from discreet.plan.plan import Exact, Key, Plan
+from discreet.plan.measures.workload_cells import WorkloadCells
+from discreet.plan.plan import ExactResult, Key, Plan
 from discreet.workload import Workload
 from support.contract import Case, Table, check_loss_against_law, check_mechanism, check_release_against_law
 from support.edges import edged
@@ -88,7 +88,7 @@ def peeled(m: TopK) -> Any:
     return table
 
 
-def placed(m: Places) -> Any:
+def placed(m: TopKRanking) -> Any:
     """The places of the first two."""
     sign = -1 if m.least else 1
 
@@ -131,7 +131,7 @@ def beyond(m: Extreme) -> Any:
     return table
 
 
-def ladder(m: Ceiling) -> Any:
+def ladder(m: UpperBoundMechanism) -> Any:
     def table(data: list[int]) -> Table:
         above = np.array([np.sum(np.array(data) > rung) for rung in range(m.last + 1)])
         weights = np.exp(-float(m.epsilon) / m.records * above - float(m.slope) * np.arange(m.last + 1))
@@ -155,19 +155,19 @@ def both(one: Any, two: Any) -> Any:
     return table
 
 
-def counted(people: int) -> Exact:
-    return Exact(keys=(), units=np.array([people]), sums=(np.array([[people]]),))
+def counted(people: int) -> ExactResult:
+    return ExactResult(keys=(), units=np.array([people]), sums=(np.array([[people]]),))
 
 
-def keyed(*people: int) -> Exact:
-    return Exact(keys=(("a",), ("b",)), units=np.array(people), sums=(np.array([people]),))
+def keyed(*people: int) -> ExactResult:
+    return ExactResult(keys=(("a",), ("b",)), units=np.array(people), sums=(np.array([people]),))
 
 
 def planned(law: Any, naming: Any = None) -> Any:
     """What a plan that counts releases: for private keys those that are named, each with its noisy count."""
     pmf = {k: law.pmf(k) for k in range(-40, 41)}
 
-    def table(secret: Exact) -> Table:
+    def table(secret: ExactResult) -> Table:
         if naming is None:
             start = int(secret.units[0])
             return {(((),), (((start + k,),),)): p for k, p in pmf.items()}
@@ -186,29 +186,29 @@ def planned(law: Any, naming: Any = None) -> Any:
     return table
 
 
-def parted(*parts: int) -> Exact:
-    return Exact(keys=(), units=np.array([sum(parts)]), sums=(np.array([[each] for each in parts]),))
+def parted(*parts: int) -> ExactResult:
+    return ExactResult(keys=(), units=np.array([sum(parts)]), sums=(np.array([[each] for each in parts]),))
 
 
 def two(law: Any) -> Any:
     """What a plan with two parts releases: each with noise of its own."""
     pmf = {k: law.pmf(k) for k in range(-40, 41)}
 
-    def table(secret: Exact) -> Table:
+    def table(secret: ExactResult) -> Table:
         low, high = (int(each) for each in secret.sums[0][:, 0])
         return {(((),), (((low + i,), (high + j,)),)): p * q for i, p in pmf.items() for j, q in pmf.items()}
 
     return table
 
 
-def tabled(measure: Totals, law: Any) -> Any:
+def tabled(measure: GroupingSets, law: Any) -> Any:
     """What totals of one group release: the mean of two noisy numbers, with weights, on a fine grid."""
     (first, second), (u, v) = measure.laws(law), measure.precisions(law.family)
 
-    def table(secret: Exact) -> Table:
+    def table(secret: ExactResult) -> Table:
         exact, found = int(secret.units[0]), dict[Any, float]()
         for i, j in itertools.product(range(-100, 101), repeat=2):
-            fine = (2 * FINE * (u * (exact + i) + v * (exact + j)) + u + v) // (2 * (u + v))
+            fine = (2 * GROUP_DENOMINATOR * (u * (exact + i) + v * (exact + j)) + u + v) // (2 * (u + v))
             key = ((("a",),), (((fine,),),))
             found[key] = found.get(key, 0.0) + first.pmf(i) * second.pmf(j)
         return found
@@ -219,7 +219,7 @@ def tabled(measure: Totals, law: Any) -> Any:
 def column(*laws: Any) -> Any:
     """What combinations of one group release: the count, and twice the count, each with noise of its own."""
 
-    def table(secret: Exact) -> Table:
+    def table(secret: ExactResult) -> Table:
         exact = int(secret.units[0])
         first, second = ({k: law.pmf(k) for k in range(-45, 46)} for law in laws)
         both = itertools.product(first.items(), second.items())
@@ -271,15 +271,15 @@ QUARTERS = Quantiles(epsilon=1, at=("1/4", "1/2", "3/4"), last=3, fine=2, record
 THIRDS = Quantiles(epsilon=1, at=("1/3", "2/3"), last=3, fine=2, neighbours="replace")
 GREATEST = Extreme(epsilon=1, side="greatest", rank=2, last=10)
 LEAST = Extreme(epsilon=2, side="least", rank=1, last=10, neighbours="replace")
-EDGES = Edges(epsilon=2, q="1/2", shift=2, last=2)  # nearly as far as one record can move both ends
-TWO_ENDS = Edges(epsilon=2, q="1/4", shift=2, last=4, records=2)
-MOVED_EDGES = Edges(epsilon=2, q="1/2", shift=3, last=4, neighbours="replace")
+EDGES = QuantileIntervalMechanism(epsilon=2, q="1/2", shift=2, last=2)  # nearly as far as one record can move both ends
+TWO_ENDS = QuantileIntervalMechanism(epsilon=2, q="1/4", shift=2, last=4, records=2)
+MOVED_EDGES = QuantileIntervalMechanism(epsilon=2, q="1/2", shift=3, last=4, neighbours="replace")
 MODES = Modes(choose=MONOTONE[2])
-PLACES = Places(choose=MONOTONE[2], k=2, among=4)
-LOWEST = Places(choose=MONOTONE[0], k=2, among=4, least=True)
-EITHER_WAY = Places(choose=FLIP, k=2, among=3, least=True)
-CEILING = Ceiling(epsilon=1, last=5, records=2, slope="0.5")
-ROW = Caps(unit=None, rows=None, groups=None)
+PLACES = TopKRanking(choose=MONOTONE[2], k=2, among=4)
+LOWEST = TopKRanking(choose=MONOTONE[0], k=2, among=4, least=True)
+EITHER_WAY = TopKRanking(choose=FLIP, k=2, among=3, least=True)
+CEILING = UpperBoundMechanism(epsilon=1, last=5, records=2, slope="0.5")
+ROW = ContributionBounds(unit=None, rows=None, groups=None)
 ROWS = Sums(parts=("rows",))
 PLAN = Plan(table="t", caps=ROW, where=None, keys=(), measures=(ROWS,), laws=(LAPLACE.law,), naming=None)
 WARD = Key(tree=Field(name="ward", kind="text"), kind="text")
@@ -301,12 +301,12 @@ TURNED = Combined(
 PLANNED = Workload.identity(1).plan(epsilon=1)
 BATCH = Plan(
     table="t", caps=ROW, where=None, keys=(), laws=(LAPLACE.law,), naming=None,
-    measures=(Batch(of=WARD.tree, values=("10", "11"), strategy=Strategy((Each(2),))),),
+    measures=(CountBatch(of=WARD.tree, values=("10", "11"), strategy=Strategy((Identity(2),))),),
 )  # fmt: skip
-TABLES = Totals(of=ROWS, sizes=(1,), asked=((0,), ()), tables=((0,), ()), weights=(2, 1))
+TABLES = GroupingSets(of=ROWS, sizes=(1,), asked=((0,), ()), tables=((0,), ()), weights=(2, 1))
 ONE_WARD = Key(tree=WARD.tree, kind="text", values=("a",))
-WEIGHED = Cells(
-    asked="0" * 64, of=ROWS, cells=1, strategies=(Strategy((Each(1),)), Strategy((Matrix(1, (2,)),))),
+WEIGHED = WorkloadCells(
+    asked="0" * 64, of=ROWS, cells=1, strategies=(Strategy((Identity(1),)), Strategy((Matrix(1, (2,)),))),
     shares=(Fraction(1, 3), Fraction(2, 3)),
 )  # fmt: skip
 CELLS = Plan(

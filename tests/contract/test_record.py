@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import discreet as dp
-from discreet.core.record import MOST, _kinds, read, recorded, write
+from discreet.core.record import MAX_RECORD_CHARS, _kinds, read, recorded, write
 
 GOLDEN = (Path(__file__).parents[1] / "records.jsonl").read_text().splitlines()
 TENTH = dp.Laplace(epsilon="0.1", sensitivity=1)
@@ -65,7 +65,7 @@ def test_every_name_is_in_the_golden_file() -> None:
         '{"is":"composition/1","parts":[]}',
         '{"is":"composition/1","parts":[1]}',
         '{"__reduce__":"os.system"}',
-        "9" * (MOST + 1),
+        "9" * (MAX_RECORD_CHARS + 1),
     ],
 )
 def test_nothing_else_is_read(text: str) -> None:

@@ -13,15 +13,15 @@ from discreet import NotUnderstood
 from discreet.core.exact import (
     ball,
     ceiling,
+    decide_positive,
     floor,
     interval,
     nearest,
     number,
     positive,
+    positive_integer,
     precision,
-    settle,
-    share,
-    whole,
+    probability_ceiling,
 )
 from discreet.core.text import show
 
@@ -32,9 +32,9 @@ def test_rounding_is_on_the_safe_side() -> None:
     assert below**2 < 2 < above**2
     assert above - below < Fraction(1, 2**80)
     assert ceiling(lambda: -ball(2).sqrt()) == -below
-    assert share(lambda: ball(2).sqrt() / 2) ** 2 > Fraction(1, 2)
-    assert share(lambda: ball(2).sqrt()) == 1
-    assert share(lambda: (ball(10**30)).exp()) == 1
+    assert probability_ceiling(lambda: ball(2).sqrt() / 2) ** 2 > Fraction(1, 2)
+    assert probability_ceiling(lambda: ball(2).sqrt()) == 1
+    assert probability_ceiling(lambda: (ball(10**30)).exp()) == 1
     assert nearest(lambda: ball(2).sqrt()) == 2**0.5
 
 
@@ -47,8 +47,8 @@ def test_what_does_not_narrow_is_still_enclosed() -> None:
 
 def test_close_calls_are_settled_with_more_bits() -> None:
     close = Fraction(14142135623730950488016887242096980785696718753769, 10**49)
-    assert settle(lambda: ball(2).sqrt() - ball(close))
-    assert not settle(lambda: ball(close) - ball(2).sqrt())
+    assert decide_positive(lambda: ball(2).sqrt() - ball(close))
+    assert not decide_positive(lambda: ball(close) - ball(2).sqrt())
 
 
 def test_the_working_precision_is_put_back() -> None:
@@ -83,7 +83,7 @@ def test_refusals_say_the_name_and_a_way_out() -> None:
         positive(-1, "epsilon")
     assert "epsilon=" in refused.value.instead
     with pytest.raises(NotUnderstood, match="whole number"):
-        whole("2.5", "k")
+        positive_integer("2.5", "k")
     with pytest.raises(NotUnderstood, match="below the upper"):
         interval((3, 3))
 

@@ -9,7 +9,7 @@ from itertools import chain, combinations, product
 import numpy as np
 import pytest
 
-from discreet.core.contribution import Caps, Setting
+from discreet.core.contribution import ContributionBounds, Setting
 from discreet.core.reach import Neighbours
 from discreet.plan.expressions.tree import Apply, Field, Literal
 from discreet.plan.measures import moments
@@ -56,7 +56,7 @@ def added(measure: Noised, said: tuple[int | None, ...]) -> list[int]:
     return [sum(weight * known.get(powers, 0) for powers, weight in form.items()) for form in measure.exact.forms]
 
 
-def units(measure: Noised, caps: Caps, groups: int) -> np.ndarray:
+def units(measure: Noised, caps: ContributionBounds, groups: int) -> np.ndarray:
     """What each unit within the caps adds to the sums of all groups, one unit in each line."""
     if measure.parts == ("units",):
         chosen = [each for k in range(caps.most_groups + 1) for each in combinations(range(groups), k)]
@@ -83,7 +83,7 @@ def test_no_unit_reaches_further_and_one_reaches_as_far(measure: Sums, cap: tupl
     if rows is None and measure.parts == ("units",):
         pytest.skip("there is no unit to count")
     for groups in (1, 4):
-        caps = Caps(unit=rows and "u", rows=rows, groups=rows and (most if groups > 1 else 1))
+        caps = ContributionBounds(unit=rows and "u", rows=rows, groups=rows and (most if groups > 1 else 1))
         furthest(measure, caps, neighbours, units(measure, caps, groups), grouped=groups > 1)
 
 
@@ -93,14 +93,14 @@ def test_no_unit_reaches_further_and_one_reaches_as_far(measure: Sums, cap: tupl
 def test_nor_moments(measure: Moments, cap: tuple, neighbours: str) -> None:
     rows, most = cap
     for groups in (1, 2):
-        caps = Caps(unit=rows and "u", rows=rows, groups=rows and (most if groups > 1 else 1))
+        caps = ContributionBounds(unit=rows and "u", rows=rows, groups=rows and (most if groups > 1 else 1))
         each = units(measure, caps, groups)
         assert each.min() == 0
         assert each.sum(axis=1).max() == caps.most_rows * measure.whole
         furthest(measure, caps, neighbours, each, grouped=groups > 1)
 
 
-def furthest(measure: Noised, caps: Caps, neighbours: str, each: np.ndarray, *, grouped: bool) -> None:
+def furthest(measure: Noised, caps: ContributionBounds, neighbours: str, each: np.ndarray, *, grouped: bool) -> None:
     """Of all these units the furthest, or the furthest two, are as far apart as the reach says."""
     reach = measure.reach(Setting(caps=caps, neighbours=Neighbours(neighbours), unit="person", grouped=grouped))
     others = each if neighbours == "replace" else np.zeros_like(each[:1])
@@ -114,7 +114,7 @@ def furthest(measure: Noised, caps: Caps, neighbours: str, each: np.ndarray, *, 
 @pytest.mark.parametrize("groups", [1, 2])
 def test_nor_different_values(cap: tuple, neighbours: str, groups: int) -> None:
     """Beside others with any values: a unit of up to m values in its groups, or another in its place."""
-    caps = Caps(unit=cap[0] and "u", rows=cap[0], groups=cap[0] and (cap[1] if groups > 1 else 1))
+    caps = ContributionBounds(unit=cap[0] and "u", rows=cap[0], groups=cap[0] and (cap[1] if groups > 1 else 1))
     cells = list(product(range(groups), range(3)))  # values of a group
     one = [set(each) for k in range(caps.most_rows + 1) for each in combinations(cells, k)]
     one = [each for each in one if len({group for group, _ in each}) <= caps.most_groups]
@@ -140,7 +140,7 @@ def test_nor_different_values(cap: tuple, neighbours: str, groups: int) -> None:
 @pytest.mark.parametrize("groups", [1, 3])
 def test_nor_units_that_have_a_row(cap: tuple, neighbours: str, groups: int) -> None:
     """A unit is there or not in each of its groups, whatever its rows; or another in its place."""
-    caps = Caps(unit="u", rows=cap[0], groups=cap[1] if groups > 1 else 1)
+    caps = ContributionBounds(unit="u", rows=cap[0], groups=cap[1] if groups > 1 else 1)
     each = np.array([there for there in product([0, 1], repeat=groups) if sum(there) <= caps.most_groups])
     changes = np.concatenate([each - other for other in (each if neighbours == "replace" else each[:1])])
     of = Apply(function="case", arguments=(Literal(value=True), Field(name="u", kind="text")), kind="text")
@@ -157,10 +157,10 @@ def test_nor_units_that_have_a_row(cap: tuple, neighbours: str, groups: int) -> 
 @pytest.mark.parametrize("groups", [1, 2])
 def test_nor_when_sums_are_rounded_to_grains(neighbours: str, groups: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With grains of a few, beside any others: no unit reaches further; and rounding does matter."""
-    monkeypatch.setattr(moments, "FINEST", 1)
+    monkeypatch.setattr(moments, "ROW_VALUE_BITS", 1)
     measure = Moments(of=(OF,), low=(0,), high=(5,), step=(ONE,), degree=(2,))
     assert measure.grain == 12
-    caps = Caps(unit="u", rows=2, groups=2 if groups > 1 else 1)
+    caps = ContributionBounds(unit="u", rows=2, groups=2 if groups > 1 else 1)
     each = units(measure, caps, groups)
     reach = measure.reach(Setting(caps=caps, neighbours=Neighbours(neighbours), unit="person", grouped=groups > 1))
     further = 0

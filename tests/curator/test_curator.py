@@ -447,7 +447,7 @@ def test_the_consistent_view_keeps_counts_and_narrows_margins() -> None:
     low, high = view.interval()
     assert min(low["n"]) >= 0
     assert 0 <= min(low["m"]) <= max(high["m"]) <= 10
-    parts = [measure.possible(sums) for measure, sums in zip(view.plan.measures, answer.released.sums, strict=True)]
+    parts = [measure.feasible(sums) for measure, sums in zip(view.plan.measures, answer.released.sums, strict=True)]
     assert all((each >= 0).all() for each in parts)
     assert [int(total) for total in parts[0].sum(axis=0)] == [
         max(0, int(t)) for t in answer.released.sums[0].sum(axis=0)

@@ -27,17 +27,17 @@ from discreet.curator.history import History
 from discreet.ledger.entry import Entry, Link
 from discreet.ledger.facts import Charge, Kept
 from discreet.ledger.ledger import Ledger
-from discreet.matrix.strategy import Each, Strategy
+from discreet.matrix.strategy import Identity, Strategy
 from discreet.plan.draft import Draft
 from discreet.plan.expressions.tree import Field
-from discreet.plan.measures.count_batch import Batch
+from discreet.plan.measures.count_batch import CountBatch
 from discreet.plan.plan import Plan
 from discreet.plan.pricing import plans_for
-from discreet.plan.reuse import best, derive
+from discreet.plan.reuse import best_derivation, derive
 from discreet.procedures import auto_bounds
-from discreet.procedures.recall import recalled
+from discreet.procedures.recall import recall_plans
 from discreet.workload import Workload
-from discreet.workload.procedure import Cost, Question
+from discreet.workload.procedure import Cost, WorkloadQuestion
 from support.engines import bought
 
 SOAK = 20 if os.environ.get("DISCREET_SOAK") else 1
@@ -127,7 +127,7 @@ class Pool:
     drafts: tuple[Draft, ...]
     plans: tuple[Plan, ...]
     bounds: tuple[Plan, ...]
-    cells: tuple[Question, ...]
+    cells: tuple[WorkloadQuestion, ...]
 
     @property
     def kinds(self) -> list[tuple[Plan, ...]]:
@@ -149,7 +149,7 @@ def pool(one: dp.Curator) -> Pool:
     bounds = [auto_bounds.plan_of(paid, column, Fraction(cost, 10)) for cost in (1, 2, 5, 9)]
     work, table = [Workload.prefix(2).queries, Workload.identity(2).queries], one.catalogue.name
     cells = [
-        Question.of(each, one.session().context(), table, by="sex", where=where, count="COUNT(*)", params=None)
+        WorkloadQuestion.of(each, one.session().context(), table, by="sex", where=where, count="COUNT(*)", params=None)
         for each in work
         for where in (None, "ill")
     ]
@@ -162,9 +162,9 @@ def pool(one: dp.Curator) -> Pool:
 def elsewhere(plan: Plan) -> Plan | None:
     """A batch as another machine would have planned it."""
     batch, pure = plan.measures[0], plan.loss.pure
-    if not isinstance(batch, Batch) or pure is None:
+    if not isinstance(batch, CountBatch) or pure is None:
         return None
-    other = replace(batch, strategy=Strategy((Each(len(batch.values)),)))
+    other = replace(batch, strategy=Strategy((Identity(len(batch.values)),)))
     return replace(plan, measures=(other,), laws=(other.law(Pure(pure), plan.setting),))
 
 
@@ -192,17 +192,17 @@ def compare(one: dp.Curator, asked: Pool) -> Counter[str]:
     for draft in asked.drafts:
         for cost in (1, 2):
             plans = plans_for(draft, Fraction(cost), Fraction(1, 10**9))
-            same = recalled(draft, plans, scan)
-            assert recalled(draft, plans, index) == same
+            same = recall_plans(draft, plans, scan)
+            assert recall_plans(draft, plans, index) == same
             found["recalled"] += same != plans
-        way, same_way = best(draft, list(index.near(draft))), best(draft, told.plans)
+        way, same_way = best_derivation(draft, list(index.near(draft))), best_derivation(draft, told.plans)
         assert (None if way is None else way.plans) == (None if same_way is None else same_way.plans), draft.where
         found[f"follows from {0 if way is None else len(way.plans)}"] += 1
     for bound in asked.bounds:
-        chosen = auto_bounds.choices([bound], scan)
-        assert auto_bounds.choices([bound], index) == chosen
+        chosen = auto_bounds.bounds_to_use([bound], scan)
+        assert auto_bounds.bounds_to_use([bound], index) == chosen
         found["bounds"] += chosen[0] != (bound,)
-    assert auto_bounds.choices(asked.bounds[:2], index) == auto_bounds.choices(asked.bounds[:2], scan)
+    assert auto_bounds.bounds_to_use(asked.bounds[:2], index) == auto_bounds.bounds_to_use(asked.bounds[:2], scan)
     for question in asked.cells:
         by_scan, by_index = (
             replace(question, context=replace(question.context, paid=lambda past=past: past)) for past in (scan, index)
@@ -325,7 +325,7 @@ def test_nothing_is_read_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_few_plans_are_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many there are; those that were looked at last."""
-    monkeypatch.setattr(history, "REMEMBERED", 4000)
+    monkeypatch.setattr(history, "MAX_CACHED_CHARS", 4000)
     monkeypatch.setattr(history, "AT_ONCE", 3)
     with curator(tmp_path) as one:
         for sql in ASKED[:12]:
@@ -458,8 +458,8 @@ def test_a_filter_too_long_for_the_record_follows_as_well(tmp_path: Path, monkey
     with curator(tmp_path) as one:
         one.ask("SELECT age, COUNT(*) FROM data GROUP BY age", epsilon=1)
         draft, version = one.draft(sql), one.engine.snapshot().version
-        monkeypatch.setattr(record, "MOST", 3000)
-        way = best(draft, list(one.earlier(version).near(draft)))
+        monkeypatch.setattr(record, "MAX_RECORD_CHARS", 3000)
+        way = best_derivation(draft, list(one.earlier(version).near(draft)))
         assert way is not None
         assert list(way.plans) == list(one.earlier(version))
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import discreet as dp
-from discreet.engines.duckdb.snapshot import DuckDBSnapshot, Look
+from discreet.engines.duckdb.snapshot import DuckDBSnapshot, RunningQuery
 from discreet.errors import Interrupted
 from discreet.plan.plan import Plan
 
@@ -41,7 +41,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """An engine that takes hours for questions about the old; the event is set when one is under way."""
     begun, plain = threading.Event(), DuckDBSnapshot._rows
 
-    def rows(self: DuckDBSnapshot, plan: Plan, text: str, look: Look) -> Any:
+    def rows(self: DuckDBSnapshot, plan: Plan, text: str, look: RunningQuery) -> Any:
         if "90" not in text:
             return plain(self, plan, text, look)
         begun.set()

@@ -244,7 +244,7 @@ def test_an_answer_is_what_the_engine_says(said: str, both: tuple[dp.Curator, du
 def test_so_it_is_where_every_column_is_computed_once(
     said: str, both: tuple[dp.Curator, duckdb.DuckDBPyConnection], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(from_clause, "LARGE", -1)
+    monkeypatch.setattr(from_clause, "MAX_INLINED_NODES", -1)
     monkeypatch.setattr(both[0], "_drafts", Recent(200))
     agree(said, *both)
 

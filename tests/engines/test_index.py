@@ -21,11 +21,13 @@ import pytest
 from scipy import stats
 
 import discreet as dp
+from discreet.core.contribution import ContributionBounds
 from discreet.curator import opening
 from discreet.engines.duckdb import index_build
-from discreet.engines.duckdb.index import FRESH, NONE, STALE, Shelf
-from discreet.plan.plan import Exact, Plan
-from discreet.plan.unit_index import choice
+from discreet.engines.duckdb.index import FRESH, NONE, STALE, IndexStore
+from discreet.plan.expressions.tree import Field
+from discreet.plan.plan import ExactResult, Key, Plan
+from discreet.plan.unit_index import IndexedTable, RowChoice, find_choice
 from support import hostile as h
 from support import neighbours as near
 from support.engines import indexed
@@ -184,7 +186,7 @@ def test_columns_of_any_name(tmp_path: Path) -> None:
                 assert reads(curator, sql)
                 after = h.look(curator, plan, Script(bytes(8)))
                 with pytest.MonkeyPatch.context() as patch:
-                    patch.setattr(Shelf, "current", lambda *_: None)
+                    patch.setattr(IndexStore, "current", lambda *_: None)
                     before = h.look(curator, plan, Script(bytes(8)))
                 assert [each.tolist() for each in after.sums] == [each.tolist() for each in before.sums]
         path.unlink()
@@ -197,7 +199,7 @@ def test_parts_make_no_difference(folder: Path, monkeypatch: pytest.MonkeyPatch)
     found, salt = [], tape(8)
     rows = pq.read_table(folder / "data.parquet")
     for part in (10**9, 7, 100):
-        monkeypatch.setattr(index_build, "PART", part)
+        monkeypatch.setattr(index_build, "BATCH_ROWS", part)
         shuffled = np.random.default_rng(part).permutation(len(rows))
         pq.write_table(rows.take(shuffled), folder / "data.parquet")
         with opened(folder) as curator:
@@ -248,7 +250,9 @@ def test_groups_have_equal_chances(tmp_path: Path) -> None:
 UNFILTERED = [sql for sql in near.LINEAGE if "WHERE" not in sql]
 
 
-def index_of(clinic: h.Clinic, rows: h.Rows, salt: bytes, plans: list[Plan] | None) -> tuple[list[Plan], list[Exact]]:
+def index_of(
+    clinic: h.Clinic, rows: h.Rows, salt: bytes, plans: list[Plan] | None
+) -> tuple[list[Plan], list[ExactResult]]:
     with clinic.curator(rows, Script(salt)) as curator:
         curator.index()
         asked = plans or [h.plan_of(curator, sql) for sql in UNFILTERED]
@@ -350,13 +354,13 @@ def test_what_is_not_known_here_is_not_read(folder: Path) -> None:
         joined: str | None = None
 
     with opened(folder) as curator:
-        plan, tables = h.plan_of(curator, PLAIN[4]), opening.indexed(curator.catalogue)
-        assert choice(plan, tables) is not None
+        plan, tables = h.plan_of(curator, PLAIN[4]), opening.indexed_tables(curator.catalogue)
+        assert find_choice(plan, tables) is not None
         fields = {name: getattr(plan, name) for name in Plan.__dataclass_fields__}
-        assert choice(Later(**fields), tables) is not None
-        assert choice(Later(**fields, joined="wards"), tables) is None
-        assert choice(replace(plan, caps=replace(plan.caps, rows=5)), tables) is None
-        assert choice(replace(plan, caps=replace(plan.caps, groups=1)), tables) is None
+        assert find_choice(Later(**fields), tables) is not None
+        assert find_choice(Later(**fields, joined="wards"), tables) is None
+        assert find_choice(replace(plan, caps=replace(plan.caps, rows=5)), tables) is None
+        assert find_choice(replace(plan, caps=replace(plan.caps, groups=1)), tables) is None
 
 
 def test_new_data_are_read_themselves_until_it_is_built_anew(folder: Path) -> None:
@@ -392,11 +396,22 @@ def test_an_index_of_another_catalogue_is_not_read(folder: Path, said: dict[str,
         curator.ledger.amend(protects={"data": f"unit {said.get('unit', 'id')}"})
     with opened(folder, **said) as curator:
         assert not reads(curator)
-        assert curator.engine.shelf is not None
-        wanted = curator.engine.shelf._path(curator.engine.snapshot().version)
+        assert curator.engine.index_store is not None
+        wanted = curator.engine.index_store._path(curator.engine.snapshot().version)
         assert wanted != path
         shutil.copy(path, wanted)  # nor under another name
         assert not reads(curator)
+
+
+def test_an_index_keeps_its_name_whatever_classes_are_called(tmp_path: Path) -> None:
+    by = Key(tree=Field(name="sex", kind="text"), kind="text", values=("F", "it's"))
+    caps = ContributionBounds(unit="id", rows=3, groups=1)
+    rows = RowChoice(keys=(), caps=caps), RowChoice(keys=(by,), caps=caps)
+    tables = (IndexedTable(table="visits", unit="id", columns=("id", "sex"), choices=rows, required=("sex",)),)
+    assert (
+        IndexStore(tmp_path, "clinic", lambda: tables)._path("v1").name
+        == "bbfeb74a4b4216df-f57deaf3fe80b1fdc17d2173808450db.duckdb"
+    )
 
 
 def test_two_data_sets_beside_one_ledger(folder: Path) -> None:
@@ -445,8 +460,8 @@ def test_a_damaged_index_is_as_good_as_none(folder: Path, harm: str) -> None:
 def test_it_can_do_nothing_else(folder: Path) -> None:
     with opened(folder) as curator:
         path = curator.index()
-        assert curator.engine.shelf is not None
-        index = curator.engine.shelf.current(curator.engine.snapshot().version)
+        assert curator.engine.index_store is not None
+        index = curator.engine.index_store.current(curator.engine.snapshot().version)
         assert index is not None
         for text in (
             f"SELECT * FROM read_parquet('{folder / 'data.parquet'}')",

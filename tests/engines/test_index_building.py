@@ -182,7 +182,7 @@ def test_the_command(catalogue: Path) -> None:
 
 
 def test_the_command_says_how_far_it_is(catalogue: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "PATIENCE", -1)
+    monkeypatch.setattr(progress, "QUIET_SECONDS", -1)
     monkeypatch.setattr(progress, "AGAIN", -1)
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
@@ -243,7 +243,7 @@ def test_a_table_may_be_called_like_what_is_made_on_the_way(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A frame has no database in front of its name: what is made on the way must not stand in front of it."""
-    monkeypatch.setattr(index_build, "PART", 3)
+    monkeypatch.setattr(index_build, "BATCH_ROWS", 3)
     frame = pa.table({"u": [n // 2 for n in range(20)], "h": [n % 7 for n in range(20)], "x0": ["a", "b"] * 10})
     said: Any = {"unit": "u", "rows_per_unit": 2, "columns": {"h": (0, 9), "x0": ["a", "b"]}, "ledger": tmp_path / "l"}
     with dp.open(frame, name=name, budget=dp.Budget(epsilon=9), **said) as curator:

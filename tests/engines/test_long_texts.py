@@ -21,20 +21,20 @@ import pytest
 import discreet as dp
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.sql.dialect import Stored
-from discreet.engines.sql.expressions import DIGEST, SHORT, short
-from discreet.engines.sql.relations import laid
-from discreet.plan.compile.compiler import MOST_TEXTS
+from discreet.engines.sql.expressions import DIGEST, LONG_TEXT, shortened
+from discreet.engines.sql.relations import render_from
+from discreet.plan.compile.compiler import MAX_TEXTS
 from discreet.plan.expressions.functions import FUNCTIONS
-from discreet.plan.expressions.strings import PATTERN, SEARCHED, quick
+from discreet.plan.expressions.strings import PATTERN, SEARCHED, is_fast_pattern
 from discreet.plan.relation import UnitLimit
 from support.lineage import asked, stored, table
 
 
 def form(text: str) -> str:
     """What is read of a text, in Python."""
-    if len(text.encode()) < SHORT:
+    if len(text.encode()) < LONG_TEXT:
         return text
-    return text[: SHORT - DIGEST] + hashlib.sha256(text.encode()).hexdigest()
+    return text[: LONG_TEXT - DIGEST] + hashlib.sha256(text.encode()).hexdigest()
 
 
 LETTERS = ("a", "é", "\U0001f600")
@@ -46,11 +46,11 @@ LONG = [
 def test_what_is_read_is_as_different_as_what_is_stored() -> None:
     """Also where somebody is called as another's long name is read."""
     texts = list(dict.fromkeys([*LONG, *map(form, LONG), *(form(form(each)) for each in LONG), "", "a"]))
-    rows = duckdb.execute(f"SELECT x, {short('x', DUCKDB)} FROM unnest(?) AS t(x)", [texts]).fetchall()
+    rows = duckdb.execute(f"SELECT x, {shortened('x', DUCKDB)} FROM unnest(?) AS t(x)", [texts]).fetchall()
     assert {read for _, read in rows} == {form(each) for each in texts}
     assert len({read for _, read in rows}) == len(texts)
-    assert all(len(read.encode()) <= 4 * SHORT for _, read in rows)
-    assert duckdb.execute(f"SELECT {short('NULL::VARCHAR', DUCKDB)}").fetchall() == [(None,)]
+    assert all(len(read.encode()) <= 4 * LONG_TEXT for _, read in rows)
+    assert duckdb.execute(f"SELECT {shortened('NULL::VARCHAR', DUCKDB)}").fetchall() == [(None,)]
 
 
 @pytest.mark.parametrize("letter", LETTERS)
@@ -61,7 +61,7 @@ def test_constants_meet_what_is_read_as_they_meet_what_is_stored(letter: str) ->
         text = "".join(dice.choice([letter, "b"]) for _ in range(3)) + letter * dice.choice([5, 1900, 2100, 4000])
         constant = text[: dice.choice([0, 1, 5, 400])] + dice.choice(["", "a", "z"])
         for sign in ("=", "<", ">", "<>", ">=", "<="):
-            said = f"SELECT $x {sign} $c, ({short('$x', DUCKDB)}) {sign} $c"
+            said = f"SELECT $x {sign} $c, ({shortened('$x', DUCKDB)}) {sign} $c"
             (found,) = duckdb.execute(said, {"x": text, "c": constant}).fetchall()
             assert found[0] == found[1]
 
@@ -134,7 +134,7 @@ def test_rows_of_nobody_meet_nothing(tmp_path: Path) -> None:
         tables = {"t": Stored({"who": kind, "x": "integer"}, DUCKDB)}
         connection.execute(f"CREATE OR REPLACE TABLE s AS SELECT who::{TYPES[kind]} AS who, x FROM t")
         relation: Any = "t" if source else UnitLimit(source="t", unit="who", columns=("x",), most=10**6)
-        text, _ = laid(UnitLimit(source=relation, unit="who", columns=("x",), most=10**6), lambda _: "s", tables)
+        text, _ = render_from(UnitLimit(source=relation, unit="who", columns=("x",), most=10**6), lambda _: "s", tables)
         assert connection.execute(f"SELECT count(*) FROM {text}", {"salt": 1}).fetchall() == [(5,)]
 
 
@@ -162,16 +162,16 @@ def test_patterns_take_few_steps() -> None:
     seen = 0
     for _ in range(3000):
         pattern = "".join(dice.choice("aaaa%_b") for _ in range(dice.randrange(1, 14)))
-        if "_" not in pattern or not quick(pattern):
+        if "_" not in pattern or not is_fast_pattern(pattern):
             continue
         seen += 1
         for text in ("a" * 40, "a" * 39 + "b", "ab" * 20):
             assert steps(text, pattern) <= (len(text) + 1) * (len(pattern) + 1)
     assert seen > 300
     slow = "%a%a%a_b"
-    assert not quick(slow)
+    assert not is_fast_pattern(slow)
     assert steps("a" * 40, slow) > 40 * 40 * 4  # what is refused does take more
-    assert SEARCHED * SHORT <= 100_000 <= PATTERN * SHORT
+    assert SEARCHED * LONG_TEXT <= 100_000 <= PATTERN * LONG_TEXT
 
 
 @pytest.mark.parametrize(("pattern", "allowed"), [
@@ -180,7 +180,7 @@ def test_patterns_take_few_steps() -> None:
     ("_" * 200, True),
 ])  # fmt: skip
 def test_which_patterns_are_quick(pattern: str, allowed: bool) -> None:
-    assert quick(pattern) is allowed
+    assert is_fast_pattern(pattern) is allowed
 
 
 @pytest.mark.parametrize("how", ["LIKE", "ILIKE"])
@@ -209,13 +209,13 @@ def test_texts_are_found_as_before(how: str) -> None:
 
 def test_so_many_texts_are_made_and_no_more(tmp_path: Path) -> None:
     curator = stored(tmp_path / "d.duckdb", people("'me'"), TABLES)
-    for many in (MOST_TEXTS, MOST_TEXTS + 1):
+    for many in (MAX_TEXTS, MAX_TEXTS + 1):
         conditions = " OR ".join(f"LEFT(s, {n + 1}) = 'q'" for n in range(many))
         sql = f"SELECT COUNT(*) FROM t WHERE {conditions}"
-        if many == MOST_TEXTS:
+        if many == MAX_TEXTS:
             assert asked(curator, sql) == [0]
             continue
-        with pytest.raises(dp.NotAllowed, match=f"applies more than {MOST_TEXTS} text functions"):
+        with pytest.raises(dp.NotAllowed, match=f"applies more than {MAX_TEXTS} text functions"):
             curator.explain(sql)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.sql.dialect import Stored
-from discreet.engines.sql.expressions import spell, stepped
+from discreet.engines.sql.expressions import in_steps, spell
 from discreet.plan.expressions.functions import FUNCTIONS
 from discreet.plan.expressions.tree import Apply, Field, Tree
 
@@ -77,8 +77,8 @@ def test_every_step_has_a_fate_for_nan(engine: duckdb.DuckDBPyConnection) -> Non
     rng = random.Random(5)
     trees = [tree(rng, depth) for depth in (1, 2, 3, 4) for _ in range(60)]
     columns = ["a", "b", *(spell(each, STORED) for each in trees)]
-    columns += [stepped(each, -30, 20, Fraction(1, 2), STORED) for each in trees]
-    columns += [stepped(each, 0, 20, Fraction(1, 2), STORED) for each in trees]
+    columns += [in_steps(each, -30, 20, Fraction(1, 2), STORED) for each in trees]
+    columns += [in_steps(each, 0, 20, Fraction(1, 2), STORED) for each in trees]
     for a, b, *found in engine.execute(f"SELECT {', '.join(columns)} FROM data").fetchall():
         meant = [value(each, {"a": a, "b": b}) for each in trees]
         assert found[: len(trees)] == meant

@@ -32,10 +32,10 @@ from discreet.catalogue.schema import Catalogue, Csv, Table
 from discreet.cli.catalogue_template import WORDS
 from discreet.engines.duckdb import csv as delimited
 from discreet.engines.duckdb import files
-from discreet.engines.duckdb.connection import Source
-from discreet.engines.duckdb.csv import LONGEST, MOST_LINES, read_csv
+from discreet.engines.duckdb.connection import DuckDBSource
+from discreet.engines.duckdb.csv import MAX_LINES, MAX_RECORD_BYTES, read_csv
 from discreet.engines.duckdb.files import open_path
-from discreet.engines.duckdb.frames import open_frame, total
+from discreet.engines.duckdb.frames import open_frame, readable_column
 from discreet.engines.duckdb.inspect import look
 from discreet.engines.sql import relations
 from discreet.plan.measures.exact_data import DistinctCount, RowSums, UnitCount
@@ -347,19 +347,19 @@ def rows_of(case: Case, hostile: bool) -> pa.Table:
     return pa.table({"id": pa.array(ids), "n": pa.array([n % 5 for n in range(len(ids))]), "x": column})
 
 
-def _parquet(**said: Any) -> Callable[[pa.Table, Path, Catalogue], Source]:
-    def opened(rows: pa.Table, folder: Path, catalogue: Catalogue) -> Source:
+def _parquet(**said: Any) -> Callable[[pa.Table, Path, Catalogue], DuckDBSource]:
+    def opened(rows: pa.Table, folder: Path, catalogue: Catalogue) -> DuckDBSource:
         pq.write_table(rows, folder / "data.parquet", row_group_size=50, **said)
         return open_path(folder / "data.parquet", ["data"], columns=catalogue.read)
 
     return opened
 
 
-def _frame(made: Callable[[pa.Table], Any]) -> Callable[[pa.Table, Path, Catalogue], Source]:
+def _frame(made: Callable[[pa.Table], Any]) -> Callable[[pa.Table, Path, Catalogue], DuckDBSource]:
     return lambda rows, folder, catalogue: open_frame(made(rows), "data", ["id", "n", "x"])
 
 
-PLACES: dict[str, Callable[[pa.Table, Path, Catalogue], Source]] = {
+PLACES: dict[str, Callable[[pa.Table, Path, Catalogue], DuckDBSource]] = {
     "arrow": _frame(lambda rows: rows),
     "polars": _frame(pl.from_arrow),
     "parquet": _parquet(),
@@ -492,10 +492,10 @@ def alike(one: Any, other: Any) -> bool:
 def test_what_a_value_of_a_frame_becomes_follows_from_itself(case: Case) -> None:
     """The promise, computed another way: a column of one value at a time becomes the same."""
     column = case.column(True)
-    whole = total(column)
-    assert whole.type == total(case.column(False)).type
+    whole = readable_column(column)
+    assert whole.type == readable_column(case.column(False)).type
     for n in range(PEOPLE - 3, len(column)):
-        each = total(column.slice(n, 1))
+        each = readable_column(column.slice(n, 1))
         assert each.type == whole.type
         written = [str(part.cast(pa.int64()) if pa.types.is_temporal(part.type) and part.type.bit_width == 64 else part)
                    for part in (each, whole.slice(n, 1))]  # fmt: skip
@@ -705,7 +705,7 @@ UNREAD = {  # types that are refused when a column of them is declared
 }
 
 
-def _duckdb(rows: Any, folder: Path, catalogue: Catalogue) -> Source:
+def _duckdb(rows: Any, folder: Path, catalogue: Catalogue) -> DuckDBSource:
     kind, values = rows
     path = folder / "data.duckdb"
     path.unlink(missing_ok=True)
@@ -858,7 +858,7 @@ LINES = {
     "delimiters": b"," * 100_000,
     "long": b"zz," + b"a" * 200_000 + b",1",
     "header": b"id,note,n",
-    "too long": b"zz," + b"a" * LONGEST + b",1",
+    "too long": b"zz," + b"a" * MAX_RECORD_BYTES + b",1",
     "a long quote": b'zz,"' + b"a" * 200_000 + b",1",
     "UTF-16": "zz,a,1".encode("utf-16"),
     "backslash": b'zz,"a\\",1',
@@ -960,9 +960,9 @@ WRONG = {
     b"zz,a": "2 fields",
     b"": "is empty",
     b"zz,a,1,": "4 fields",
-    b'zz,"' + b"\n" * MOST_LINES + b'",1': "more than 1,000 lines",
-    b'zz,"' + b"a\n" * (LONGEST // 2) + b'",1': "more than 1,000 lines",
-    b"zz,a," + b"1" * LONGEST: "1,048,576 bytes",
+    b'zz,"' + b"\n" * MAX_LINES + b'",1': "more than 1,000 lines",
+    b'zz,"' + b"a\n" * (MAX_RECORD_BYTES // 2) + b'",1': "more than 1,000 lines",
+    b"zz,a," + b"1" * MAX_RECORD_BYTES: "1,048,576 bytes",
 }
 
 
@@ -1034,7 +1034,7 @@ def test_nothing_else_is_written_like_a_csv_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "first", [b"", b"\xff,b", b"a,a", b"a,A", b"a,", b'"a', b"a" * (LONGEST + 1)], ids=lambda f: str(f[:9])
+    "first", [b"", b"\xff,b", b"a,a", b"a,A", b"a,", b'"a', b"a" * (MAX_RECORD_BYTES + 1)], ids=lambda f: str(f[:9])
 )
 def test_the_first_line_names_every_column_once(first: bytes, tmp_path: Path) -> None:
     (tmp_path / "data.csv").write_bytes(first + b"\n1,2\n")

@@ -9,7 +9,7 @@ import pytest
 
 import discreet as dp
 from discreet.curator.opening import one_table
-from discreet.engines.sql.expressions import owner
+from discreet.engines.sql.expressions import unit_value
 from support.campaign.units import SOURCES, apart
 from support.lineage import BUDGET
 
@@ -33,7 +33,7 @@ def units(name: str, folder: Path) -> tuple[int, int] | str | None:
             return str(no)
     stored = source.stored["data"]
     try:
-        return apart(source.cursor(), owner(catalogue.tables[0].unit or "", stored))
+        return apart(source.cursor(), unit_value(catalogue.tables[0].unit or "", stored))
     finally:
         source.connection.close()
 

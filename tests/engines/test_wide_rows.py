@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 import discreet as dp
-from discreet.engines.sql.relations import laid
+from discreet.engines.sql.relations import render_from
 from discreet.plan.compile.compiler import _light
-from discreet.plan.compile.join import ROOM
+from discreet.plan.compile.join import MAX_JOINED_ROWS
 from discreet.plan.relation import Join, JoinInput, UnitLimit, node
 from discreet.plan.weights import HELD, NAMED
 from support import hostile as h
@@ -119,12 +119,12 @@ def test_what_one_unit_makes_an_engine_carry(sql: str, texts: int, places: int, 
     _, others = held
     for who, curator in others.items():
         plan, source = h.plan_of(curator, sql), curator.engine.latest.source
-        place, kept = laid(plan.table, source.place, source.stored)
+        place, kept = render_from(plan.table, source.place, source.stored)
         named = [each for each in ("t", "s", "k") if each in kept]
         size = " + ".join(f"coalesce(strlen({each}), 0)" for each in named) or "0"
         counted = f'SELECT count(*), coalesce(sum({size}), 0) FROM {place} WHERE "{plan.caps.unit}" = 777'
         ((rows, carried),) = source.cursor().execute(counted, {"salt": 3}).fetchall()
-        most = ROOM // (1 + 16 * texts)
+        most = MAX_JOINED_ROWS // (1 + 16 * texts)
         assert rows <= most
         assert rows > 0.9 * most - 2000 * places or who != "narrow"
         assert carried <= 2 * HELD * most
@@ -196,11 +196,11 @@ def test_rows_are_cut_off_where_a_question_makes_much_of_them(sql: str, copies: 
     """Counted in the engine: all rows of a unit where each is carried as it is, fewer where it becomes more."""
     curator = crowd[1]
     plan, source = h.plan_of(curator, sql), curator.engine.latest.source
-    place, _ = laid(plan.table, source.place, source.stored)
+    place, _ = render_from(plan.table, source.place, source.stored)
     counted = f'SELECT count(*) FROM {place} WHERE "{plan.caps.unit}" = 777'
     ((rows,),) = source.cursor().execute(counted, {"salt": 3} if copies > 1 else {}).fetchall()
     times = sql.count("FROM a")
-    assert rows == times * (CROWD if copies == 1 else ROOM // copies)
+    assert rows == times * (CROWD if copies == 1 else MAX_JOINED_ROWS // copies)
 
 
 VALUES = [f"{'y' * 190}{n}" for n in (0, 1)]
@@ -231,7 +231,7 @@ def test_declared_keys_and_values_weigh_what_they_are_long(
         plan = h.plan_of(held, sql)
         assert isinstance(plan.table, Join)
         limits = [node(each).limit for each in plan.table.sources]
-        assert limits == [isqrt(ROOM // weight)] * 2
+        assert limits == [isqrt(MAX_JOINED_ROWS // weight)] * 2
         looked(held, plan, 1)
 
 
@@ -252,7 +252,7 @@ def test_the_more_statements_read_joined_rows_the_fewer_these_are(sql: str, weig
     """A hundred medians by a key of a million joined rows of one person took more than the ten minutes there are."""
     plan = h.plan_of(held[0], sql)
     assert isinstance(plan.table, Join)
-    assert [node(each).limit for each in plan.table.sources] == [isqrt(ROOM // weight)] * 2
+    assert [node(each).limit for each in plan.table.sources] == [isqrt(MAX_JOINED_ROWS // weight)] * 2
 
 
 def test_whose_name_is_long_meets_nobody_and_is_nobody_else(tmp_path: Path) -> None:

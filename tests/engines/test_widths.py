@@ -19,17 +19,17 @@ import pyarrow as pa
 import pytest
 
 import discreet as dp
-from discreet.core.contribution import Caps
+from discreet.core.contribution import ContributionBounds
 from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.engines.duckdb import connection as source
 from discreet.engines.duckdb.dialect import DUCKDB
-from discreet.engines.sql.sums import plain, repeated, short, totals
-from discreet.engines.sql.widths import CODED, LARGEST, ROWS, WORD, fitting, integer, running, widths
-from discreet.matrix.strategy import Each, Strategy
+from discreet.engines.sql.sums import capped_totals, plain_totals, repeated, row_totals
+from discreet.engines.sql.widths import CODED, MAX_OF_TYPE, ROWS, WORD, integer, refuse_overflow, running_totals, widths
+from discreet.matrix.strategy import Identity, Strategy
 from discreet.plan.expressions.tree import Apply, Field, Literal, Tree
-from discreet.plan.measures.count_batch import Batch
+from discreet.plan.measures.count_batch import CountBatch
 from discreet.plan.measures.exact_data import RowSums
-from discreet.plan.measures.measure import MOST_STEPS
+from discreet.plan.measures.measure import MAX_STEPS
 from discreet.plan.measures.moments import Moments
 from discreet.plan.measures.sums import Sums
 from discreet.plan.plan import Plan
@@ -59,7 +59,7 @@ def seen(salaries: list[float], conditions: int) -> list[object]:
             answers = curator.ask_many(questions, epsilon=1000)
         except (dp.Refusal, dp.Broken) as no:
             return [type(no).__name__, str(no)]
-        return [(each.columns, each.kinds, len(each), repr(each.cost), each.heard.remarks) for each in answers]
+        return [(each.columns, each.kinds, len(each), repr(each.cost), each.bill.remarks) for each in answers]
 
 
 @pytest.mark.parametrize("conditions", [127, 128])
@@ -74,12 +74,12 @@ def below(n: int) -> Tree:
     return Apply(function=">=", arguments=(Field(name="x", kind="integer"), Literal(value=n)), kind="boolean")
 
 
-def batch(conditions: int, *, every: bool = False) -> Batch:
+def batch(conditions: int, *, every: bool = False) -> CountBatch:
     """Counts of rows that are at least 1, 2, …; with `every`, of all rows, too."""
     trees: list[Tree | None] = [*([None] if every else []), *(below(n + 1) for n in range(conditions - every))]
     found = regions(trees)
     assert found is not None
-    return Batch(of=found.code, values=found.codes, strategy=Strategy((Each(len(found.codes)),)))
+    return CountBatch(of=found.code, values=found.codes, strategy=Strategy((Identity(len(found.codes)),)))
 
 
 def planned(curator: dp.Curator, sql: str, measure: Any) -> Plan:
@@ -132,8 +132,8 @@ def test_all_bits_of_a_row_at_once() -> None:
         assert exact(curator, plan).sums[0].sum() == 1
         there = [each for each in widths(plan) if "region" in each.what]
         assert [each.most for each in there] == ([2**conditions - 1] if conditions <= CODED else [])
-    assert 2**CODED < 10**38 < LARGEST["HUGEINT"]  # Arrow has 38 digits
-    assert LARGEST["BIGINT"] > 2**WORD
+    assert 2**CODED < 10**38 < MAX_OF_TYPE["HUGEINT"]  # Arrow has 38 digits
+    assert MAX_OF_TYPE["BIGINT"] > 2**WORD
 
 
 # ── sums ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -203,7 +203,7 @@ def in_python(measure: RowSums, rows: Iterable[tuple[int, Any]], cap: int) -> li
     for who, x in rows:
         people.setdefault(who, []).append(x)
     for own in people.values():
-        for n, form in enumerate(running(measure)):
+        for n, form in enumerate(running_totals(measure)):
             total = sum(of_row(measure, form, x) for x in own)
             if len(own) > cap:
                 total = abs(total) * cap // len(own) * (1 if total >= 0 else -1)
@@ -239,8 +239,8 @@ ONE = Fraction(1)
 WIDEST: list[Sums | Moments] = [
     Sums(parts=("rows",)),
     Sums(parts=("present", "missing"), of=X),
-    Sums(parts=("sum",), of=X, low=-MOST_STEPS, high=MOST_STEPS),
-    Sums(parts=("low", "high", "missing"), of=X, low=-MOST_STEPS, high=MOST_STEPS),
+    Sums(parts=("sum",), of=X, low=-MAX_STEPS, high=MAX_STEPS),
+    Sums(parts=("low", "high", "missing"), of=X, low=-MAX_STEPS, high=MAX_STEPS),
     Moments(of=(X,), low=(-7,), high=(2**31 - 7,), step=(ONE,), degree=(2,), missing=True),
     Moments(of=(X, Y), low=(0, 0), high=(2**31, 2**31), step=(ONE, ONE), degree=(1, 1)),
     Moments(of=(X, Y), low=(5, 0), high=(2**20 + 5, 2**20), step=(ONE, ONE), degree=(1, 2), missing=True),
@@ -254,9 +254,9 @@ def test_a_unit_with_all_rows_that_there_can_be(measure: Sums | Moments, cap: in
     """The SQL that cuts a unit short, evaluated at ROWS rows with values at both ends: as Python computes it."""
     exact = measure.exact
     assert isinstance(exact, RowSums)
-    if ROWS * exact.most_added * cap > LARGEST["HUGEINT"]:
+    if ROWS * exact.most_added * cap > MAX_OF_TYPE["HUGEINT"]:
         return  # such a plan is refused
-    names = [each.rsplit(" AS ", 1)[1] for each in totals([measure], DUCKDB)]
+    names = [each.rsplit(" AS ", 1)[1] for each in row_totals([measure], DUCKDB)]
     powers = dict.fromkeys(powers for form in exact.forms for powers in form if powers)
     with duckdb.connect() as connection:
         for ends in itertools.product(*((value.low - value.base, value.high - value.base) for value in exact.values)):
@@ -269,10 +269,10 @@ def test_a_unit_with_all_rows_that_there_can_be(measure: Sums | Moments, cap: in
                 rows = ", ".join([*given, f"{r}::BIGINT AS r"])
                 source = f"SELECT {rows}"
                 if repeated([measure]):
-                    source = f"SELECT r, {', '.join(plain([measure], DUCKDB, named=True))} FROM ({source})"
-                text = f"SELECT {', '.join(short([measure], str(cap), cap, DUCKDB))} FROM ({source})"
+                    source = f"SELECT r, {', '.join(plain_totals([measure], DUCKDB, named=True))} FROM ({source})"
+                text = f"SELECT {', '.join(capped_totals([measure], str(cap), cap, DUCKDB))} FROM ({source})"
                 found = connection.execute(text).fetchall()[0]
-                for form, value in zip(running(exact), found, strict=True):
+                for form, value in zip(running_totals(exact), found, strict=True):
                     total = sum(weight * (row[each] if each else r) for each, weight in form.items())
                     assert abs(total) <= ROWS * exact.most_added
                     cut = total if r <= cap else abs(total) * cap // r * (1 if total >= 0 else -1)
@@ -289,7 +289,9 @@ def test_no_row_moves_a_running_total_further_than_is_said(parts: str) -> None:
         assert isinstance(measure, RowSums)
         value = measure.values[0]
         moves = [
-            of_row(measure, form, x) for form in running(measure) for x in (*range(value.low, value.high + 1), None)
+            of_row(measure, form, x)
+            for form in running_totals(measure)
+            for x in (*range(value.low, value.high + 1), None)
         ]
         assert max(map(abs, moves)) == measure.most_added
 
@@ -300,12 +302,12 @@ def test_a_plan_that_could_be_too_wide_is_refused_before_it_is_paid() -> None:
         pa.table({"x": [1], "who": [1]}), columns={"x": (0, 9)}, unit="who", rows_per_unit=1, budget=BUDGET
     )
     plan = h.plan_of(curator, "SELECT STDDEV(x) FROM data")
-    wide = replace(plan, measures=(WIDEST[4],), caps=Caps(unit="who", rows=1 << 20, groups=1))
-    fitting(wide)
-    wider = replace(wide, caps=Caps(unit="who", rows=1 << 32, groups=1))
+    wide = replace(plan, measures=(WIDEST[4],), caps=ContributionBounds(unit="who", rows=1 << 20, groups=1))
+    refuse_overflow(wide)
+    wider = replace(wide, caps=ContributionBounds(unit="who", rows=1 << 32, groups=1))
     with pytest.raises(dp.NotAllowed, match="larger steps"):
         curator.engine.latest.check(wider)
-    fitting(replace(wider, measures=(WIDEST[3],)))
+    refuse_overflow(replace(wider, measures=(WIDEST[3],)))
     assert [integer(most) for most in (2**63 - 1, 2**63, 2**127 - 1)] == ["BIGINT", "HUGEINT", "HUGEINT"]
 
 

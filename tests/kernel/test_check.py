@@ -16,7 +16,7 @@ import pytest
 
 import discreet as dp
 from discreet.catalogue.facts import ColumnFacts, TableFacts
-from discreet.core.contribution import Caps
+from discreet.core.contribution import ContributionBounds
 from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.core.loss import Loss
 from discreet.core.mechanism import Then
@@ -27,14 +27,14 @@ from discreet.kernel.check import Certificate, check
 from discreet.kernel.contribution import contribution
 from discreet.kernel.verdict import Rejected
 from discreet.matrix.mechanism import Combined
-from discreet.matrix.strategy import Each, Strategy, Total
+from discreet.matrix.strategy import Identity, Strategy, Total
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.noise import Noise
 from discreet.mechanisms.quantiles.many import Quantiles
-from discreet.mechanisms.quantiles.upper_bound import Ceiling
+from discreet.mechanisms.quantiles.upper_bound import UpperBoundMechanism
 from discreet.mechanisms.selection.mode import Modes
 from discreet.mechanisms.selection.selection import Exponential, NoisyMax
-from discreet.mechanisms.selection.top_k import Places
+from discreet.mechanisms.selection.top_k import TopKRanking
 from discreet.mechanisms.threshold import Threshold
 from discreet.plan.expressions.tree import Apply, Field, Literal
 from discreet.plan.measures.exact_data import (
@@ -103,8 +103,8 @@ FACTS = {
     "staff": TableFacts(columns={"ward": TEXT, "n": WHOLE}),
     "codes": TableFacts(columns={"ward": TEXT, "size": WHOLE}, public=True),
 }
-CAPS = Caps(unit="who", rows=3, groups=2)
-ROW_CAPS = Caps(unit=None, rows=None, groups=None)
+CAPS = ContributionBounds(unit="who", rows=3, groups=2)
+ROW_CAPS = ContributionBounds(unit=None, rows=None, groups=None)
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE
 ROWS = RowSums(values=(), forms=({(): 1},), most_added=1)
 
@@ -128,7 +128,7 @@ def noise(l1: int, squared: int | None = None, neighbours: Neighbours = ADD) -> 
 
 
 def plan(
-    table: Any = "visits", *, caps: Caps = CAPS, where: Any = None, keys: Any = (), exact: Any = ROWS,
+    table: Any = "visits", *, caps: ContributionBounds = CAPS, where: Any = None, keys: Any = (), exact: Any = ROWS,
     release: Any = None, trees: Any = (), naming: Any = None, neighbours: Neighbours = ADD, loss: Any = None,
 ) -> Any:  # fmt: skip
     """A plan of one measure, as the kernel asks it."""
@@ -186,7 +186,7 @@ LADDER = Ladder(of=column("n"), rungs=(Fraction(1), Fraction(2)))
 QUANTILES = Quantiles(epsilon=1, at=(Fraction(1, 2),), last=9, records=3)
 CHOICE = Exponential(epsilon=1, sensitivity=3, monotone=True)
 WARD = key(column("ward", "text"))
-HALVES = (Strategy((Each(2),)), Strategy((Total(2),)))
+HALVES = (Strategy((Identity(2),)), Strategy((Total(2),)))
 COMBINED = Combined(cells=2, strategies=HALVES, laws=(DiscreteLaplace(6),) * 2, rows=3)
 
 
@@ -221,9 +221,9 @@ def test_plain_plans_are_accepted() -> None:
         plan(exact=SIGNED, release=noise(21, neighbours=REPLACE), neighbours=REPLACE),
         plan(exact=HISTOGRAM, release=QUANTILES),
         plan(exact=COUNTS, release=Modes(choose=CHOICE)),
-        plan(exact=LADDER, release=Ceiling(epsilon=1, last=1, records=3)),
+        plan(exact=LADDER, release=UpperBoundMechanism(epsilon=1, last=1, records=3)),
         plan(keys=(WARD,), release=Then(mechanism=COMBINED, function=list)),
-        plan(keys=(WARD,), release=Places(choose=CHOICE, k=1, among=2)),
+        plan(keys=(WARD,), release=TopKRanking(choose=CHOICE, k=1, among=2)),
     ):  # fmt: skip
         check(good, declared(good.neighbours))
 
@@ -400,21 +400,25 @@ SAID: dict[str, list[Any]] = {
     ],
     "one unit has more rows than a choice was priced for": [
         plan(exact=HISTOGRAM, release=replace(QUANTILES, records=2)),
-        plan(exact=LADDER, release=Ceiling(epsilon=1, last=1, records=2)),
+        plan(exact=LADDER, release=UpperBoundMechanism(epsilon=1, last=1, records=2)),
         plan(exact=COUNTS, release=Modes(choose=Exponential(epsilon=1, sensitivity=2, monotone=True))),
     ],
     "a choice for one group is made for several": [
         plan(keys=(WARD,), exact=HISTOGRAM, release=QUANTILES),
-        plan(keys=(WARD,), exact=LADDER, release=Ceiling(epsilon=1, last=1, records=3)),
+        plan(keys=(WARD,), exact=LADDER, release=UpperBoundMechanism(epsilon=1, last=1, records=3)),
     ],
     "a choice is not one of those that are known": [
         plan(exact=COUNTS, release=Modes(choose=NoisyMax(epsilon=1, sensitivity=3, monotone=True)))
     ],
     "one unit moves a score further than a choice was priced for": [
-        plan(keys=(WARD,), release=Places(choose=replace(CHOICE, sensitivity=Fraction(2)), k=1, among=2))
+        plan(keys=(WARD,), release=TopKRanking(choose=replace(CHOICE, sensitivity=Fraction(2)), k=1, among=2))
     ],
     "scores that may move apart are said to move together": [
-        plan(keys=(WARD,), exact=SIGNED, release=Places(choose=replace(CHOICE, sensitivity=Fraction(15)), k=1, among=2))
+        plan(
+            keys=(WARD,),
+            exact=SIGNED,
+            release=TopKRanking(choose=replace(CHOICE, sensitivity=Fraction(15)), k=1, among=2),
+        )
     ],
     "a plan is for other neighbours than the data set has": [(plan(), REPLACE)],
     "private keys have no threshold": [plan(keys=(key(column("ward", "text"), declared=False),))],
@@ -427,7 +431,7 @@ SAID: dict[str, list[Any]] = {
         plan(replace(added("rows"), keys=(made("k", column("n")),)), caps=ROW_CAPS, release=noise(1)),
     ],
     "contributions are not bounded": [
-        plan(caps=Caps(unit="who", rows=None, groups=None)),
+        plan(caps=ContributionBounds(unit="who", rows=None, groups=None)),
         plan(caps=replace(CAPS, rows=None)),
     ],
     "rows of one unit meet too often": [

@@ -21,18 +21,18 @@ import pyarrow.parquet as pq
 import pytest
 
 import discreet as dp
-from discreet.engines.duckdb.connection import Source
+from discreet.engines.duckdb.connection import DuckDBSource
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.sql.dialect import Stored
 from discreet.engines.sql.expressions import spell
 from discreet.kernel import evaluate as meaning
 from discreet.kernel.evaluate import Bounded, Tables, evaluate, value
 from discreet.kernel.functions import MEANINGS, Moment
-from discreet.matrix.strategy import Each, Strategy
+from discreet.matrix.strategy import Identity, Strategy
 from discreet.plan.expressions.functions import FUNCTIONS
 from discreet.plan.expressions.tree import Apply, Field, Literal, Tree
-from discreet.plan.measures.upper_bound import Ceilings
-from discreet.plan.measures.workload_cells import Cells
+from discreet.plan.measures.upper_bound import UpperBound
+from discreet.plan.measures.workload_cells import WorkloadCells
 from discreet.plan.plan import Plan
 from discreet.plan.relation import node
 from discreet.sql.types import Kind
@@ -437,7 +437,7 @@ CHOSEN = [
 @pytest.fixture(scope="module")
 def capped() -> Iterator[dp.Curator]:
     frame = pa.Table.from_pylist(VISITS)
-    with lineage.curator(Source(places={"visits": '"visits"'}, frames={"visits": frame}), [CAPPED]) as curator:
+    with lineage.curator(DuckDBSource(places={"visits": '"visits"'}, frames={"visits": frame}), [CAPPED]) as curator:
         yield curator
 
 
@@ -458,14 +458,16 @@ def test_what_the_engine_chooses_is_one_of_all_choices(sql: str, capped: dp.Cura
 
 def ladder(plan: Plan) -> Plan:
     """The plan of an automatic upper bound, of what another plan measures."""
-    measure = Ceilings(of=plan.measures[0].trees[0], least=Fraction(0), first=-1)
+    measure = UpperBound(of=plan.measures[0].trees[0], least=Fraction(0), first=-1)
     return replace(plan, measures=(measure,), laws=(Fraction(1),))
 
 
 def pooled_counts(plan: Plan) -> Plan:
     """The plan of a workload of all groups of another plan together."""
-    each = Strategy((Each(plan.cells),))
-    measure = Cells(asked="0" * 64, of=plan.measures[0], cells=plan.cells, strategies=(each,), shares=(Fraction(1),))
+    each = Strategy((Identity(plan.cells),))
+    measure = WorkloadCells(
+        asked="0" * 64, of=plan.measures[0], cells=plan.cells, strategies=(each,), shares=(Fraction(1),)
+    )
     return replace(plan, measures=(measure,), laws=((plan.laws[0],),))
 
 
@@ -557,7 +559,7 @@ def test_letters_of_a_joined_text_are_those_of_the_text(sql: str) -> None:
     rows = [{"who": n, "note": "𝔘" * 700} for n in range(3)]
     declared = lineage.table("labs", "who", rows_per_unit=3, columns={"note": {}})
     frame = pa.Table.from_pylist(rows)
-    with lineage.curator(Source(places={"labs": '"labs"'}, frames={"labs": frame}), [declared]) as curator:
+    with lineage.curator(DuckDBSource(places={"labs": '"labs"'}, frames={"labs": frame}), [declared]) as curator:
         plan = planned(curator, sql.replace("LENGTH(note)", "LENGTH(b.note)"))
         assert plan is not None
         assert not differs(curator, plan, {"labs": rows})

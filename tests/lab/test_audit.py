@@ -19,8 +19,8 @@ from discreet.core.mechanism import Then
 from discreet.lab.audits import audit, inventory, mechanism_tables, replay, subject
 from discreet.lab.audits.audit import Event
 from discreet.mechanisms.quantiles.extreme import Extreme
-from discreet.mechanisms.quantiles.grid_choice import Part
-from discreet.mechanisms.quantiles.interval import Edges
+from discreet.mechanisms.quantiles.grid_choice import GridRange
+from discreet.mechanisms.quantiles.interval import QuantileIntervalMechanism
 from discreet.mechanisms.quantiles.many import Quantiles
 from discreet.mechanisms.selection.selection import Exponential, PermuteAndFlip
 from support.kit import ALARM, Script
@@ -108,7 +108,7 @@ def test_what_cannot_be_audited(bad: tuple[list, list]) -> None:
 
 
 @pytest.mark.parametrize("audited", inventory.EXACT, ids=lambda each: each.name)
-def test_every_claim_is_kept_exactly(audited: subject.Exact) -> None:
+def test_every_claim_is_kept_exactly(audited: subject.ExactSubject) -> None:
     found = audited.check()
     assert found.kept, found
     assert found.share <= 1 + 1e-12
@@ -116,7 +116,7 @@ def test_every_claim_is_kept_exactly(audited: subject.Exact) -> None:
 
 
 @pytest.mark.parametrize("audited", inventory.SAMPLED, ids=lambda each: each.name)
-def test_a_million_releases_show_nine_tenths_of_the_claim(audited: subject.Sampled) -> None:
+def test_a_million_releases_show_nine_tenths_of_the_claim(audited: subject.SampledSubject) -> None:
     """At ε = 1, below the claim (a false alarm of 1e-8) and above 90 % of it (which is some standard errors off)."""
     found = audited.check(alarm="1e-8")
     assert found.kept
@@ -138,13 +138,13 @@ def test_every_mechanism_is_in_the_inventory() -> None:
 
 def test_too_little_noise_is_noticed() -> None:
     """The controls: a scale ten per cent too small, by its table and by a million releases."""
-    little = subject.Exact(
+    little = subject.ExactSubject(
         name="little",
         mechanism=NOISE,
         written=lambda: [mechanism_tables.noise(DiscreteLaplace(Fraction(10, 11)), 0, 1)],
     )
     assert not little.check().kept
-    sampled = subject.Sampled(
+    sampled = subject.SampledSubject(
         name="little",
         epsilon=Fraction(1),
         delta=Fraction(0),
@@ -154,13 +154,13 @@ def test_too_little_noise_is_noticed() -> None:
     assert not sampled.check(alarm="1e-8").kept
 
 
-def exact(name: str) -> subject.Exact:
+def exact(name: str) -> subject.ExactSubject:
     return next(each for each in inventory.EXACT if each.name == name)
 
 
 @pytest.mark.parametrize(
     ("name", "owner", "rate"),
-    [("Quantiles of groups", Quantiles, "_rate"), ("Edges", Edges, "rate"),
+    [("Quantiles of groups", Quantiles, "_rate"), ("Edges", QuantileIntervalMechanism, "rate"),
      ("Extreme", Extreme, "rate"), ("Places", PermuteAndFlip, "rate"), ("Ceiling", Exponential, "rate")],
 )  # fmt: skip
 def test_a_rate_that_is_too_large_is_noticed(
@@ -187,13 +187,13 @@ def test_a_rate_that_is_kept_and_too_large_is_noticed(monkeypatch: pytest.Monkey
 
 def test_slots_that_are_off_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Misses that count twice are as a rate that is twice too large."""
-    kept = Part._slots
+    kept = GridRange._slots
 
-    def doubled(part: Part, aim: Fraction) -> object:
+    def doubled(part: GridRange, aim: Fraction) -> object:
         found = kept(part, aim)
         return replace(found, near=2 * found.near, step=2 * found.step)
 
-    monkeypatch.setattr(Part, "_slots", doubled)
+    monkeypatch.setattr(GridRange, "_slots", doubled)
     for name in ("Quantiles of groups", "Extreme"):
         assert not exact(name).check().kept
 

@@ -17,7 +17,7 @@ import discreet as dp
 from discreet.core.coins import SYSTEM
 from discreet.lab.meaning import bayes, game, name_and_shame, replicability
 from discreet.lab.proportions import at_least, at_most, share
-from discreet.lab.report import Finding, Picture, Report, Series, Table, plain
+from discreet.lab.report import Finding, Picture, Report, ReportTable, Series, plain
 from discreet.lab.sampling import uniform
 from support.kit import ALARM
 
@@ -219,7 +219,7 @@ REPORT = Report(
     findings=(
         Finding(
             title="Found <it>", text="One.\n\nTwo.", verdict="bad", good=False, pictures=(PICTURE,),
-            tables=(Table(heads=("a", "b"), rows=(("x", 1), ("<script>", 2)), right="b", title="T"),),
+            tables=(ReportTable(heads=("a", "b"), rows=(("x", 1), ("<script>", 2)), right="b", title="T"),),
             facts={"half": Fraction(1, 2), "bits": np.array([0, 1]), "none": math.nan, "loss": dp.Loss(pure=1)},
         ),
     ),

@@ -27,14 +27,14 @@ def web(server: Naive) -> People:
 
 
 def test_differences_tell() -> None:
-    with Naive(trials.people(SECRET)) as server:
+    with Naive(trials.people_table(SECRET)) as server:
         assert [membership.difference(web(server), i) for i in range(4)] == [1, 0, 0, 1]
         assert [membership.direct(web(server), i) for i in range(4)] == [1, 0, 0, 1]
         assert server.asked == 12
 
 
 def test_trackers_get_round_a_rule_against_small_sets() -> None:
-    with Naive(trials.people(SECRET), smallest=5) as server:
+    with Naive(trials.people_table(SECRET), smallest=5) as server:
         behind = web(server)
         assert math.isnan(membership.direct(behind, 0))
         assert math.isnan(behind.count("id >= 0"))  # so is everybody
@@ -43,9 +43,9 @@ def test_trackers_get_round_a_rule_against_small_sets() -> None:
 
 def test_averaging_wears_fresh_noise_down_and_sticky_noise_in_other_words() -> None:
     """The mean of 400 uniform errors of ±5 has a standard deviation of 0.144: 0.9 is six of them, and 2e-10."""
-    with Naive(trials.people(SECRET), noise=5) as server:
+    with Naive(trials.people_table(SECRET), noise=5) as server:
         assert abs(membership.average(People(host=server, n=N), 0, times=400) - 1) < 0.9
-    with Naive(trials.people(SECRET), noise=5, sticky=True) as server:
+    with Naive(trials.people_table(SECRET), noise=5, sticky=True) as server:
         behind = People(host=server, n=N)
         assert abs(membership.average(behind, 0, times=400, reword=True) - 1) < 0.9
         once = membership.direct(behind, 0)
@@ -54,8 +54,8 @@ def test_averaging_wears_fresh_noise_down_and_sticky_noise_in_other_words() -> N
 
 
 def test_asking_this_curator_again_and_again_gains_nothing() -> None:
-    with trials.opened(SECRET, epsilon=1) as curator:
-        behind = trials.behind(curator, N, "0.25")
+    with trials.curator_of(SECRET, epsilon=1) as curator:
+        behind = trials.people_behind(curator, N, "0.25")
         first = membership.direct(behind, 0)
         assert membership.average(behind, 0, times=20) == first  # the same words: the same answer, paid once
         assert curator.left.pure == Fraction(3, 4)
@@ -70,8 +70,8 @@ def test_this_curator_tells_no_more_than_epsilon_allows(attack, questions: int) 
     right = 0
     for _ in range(40):
         secret = trials.fair_bits(10)
-        with trials.opened(secret, epsilon=1) as curator:
-            right += (attack(trials.behind(curator, 10, f"1/{questions}"), 3) > 0.5) == secret[3]
+        with trials.curator_of(secret, epsilon=1) as curator:
+            right += (attack(trials.people_behind(curator, 10, f"1/{questions}"), 3) > 0.5) == secret[3]
     assert stats.binom.sf(right - 1, 40, 1 - game.error(epsilon=1)) > ALARM
     assert stats.binom.sf(40 - 1, 40, 1 - game.error(epsilon=1)) < 1e-5  # the control: always right would show
 
@@ -161,7 +161,7 @@ def test_curves_of_tests() -> None:
 
 def test_the_naive_server_reaches_nothing_but_its_table(tmp_path) -> None:
     (tmp_path / "other.csv").write_text("a\n1\n")
-    with Naive(trials.people(SECRET)) as server:
+    with Naive(trials.people_table(SECRET)) as server:
         host = Web(server.url)
         for sql in (
             f"SELECT * FROM '{tmp_path}/other.csv'",
@@ -183,7 +183,7 @@ def test_a_refusal_is_no_number() -> None:
     with Naive(table) as server:
         assert number_of(server, "SELECT SUM(x) FROM people") == 1
         assert math.isnan(number_of(server, "SELECT SUM(x) FROM people WHERE id = 1"))
-    with trials.opened(SECRET, epsilon=1) as curator:
+    with trials.curator_of(SECRET, epsilon=1) as curator:
         assert math.isnan(number_of(Curated(curator, epsilon=2), "SELECT COUNT(*) FROM data"))
 
 

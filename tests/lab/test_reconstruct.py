@@ -178,7 +178,7 @@ def test_what_makes_no_sense_is_refused(call) -> None:
 
 def test_an_attack_that_would_not_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(reconstruct.exhaustive(np.zeros(1 << 9), bound=9)) == 1 << 9
-    monkeypatch.setattr(reconstruct, "LONGEST", 1 << 16)
+    monkeypatch.setattr(reconstruct, "MAX_COMPARISONS", 1 << 16)
     with pytest.raises(dp.Refusal, match="least_squares"):
         reconstruct.exhaustive(np.zeros(1 << 9), bound=9)
 
@@ -228,8 +228,8 @@ def test_sticky_noise_sticks() -> None:
 
 def test_verdicts() -> None:
     for weak in (Exact(), Rounding(to=5), Bounded(bound=2), Sticky(bound=2), Lying(rate="0.2")):
-        assert trials.against(weak, n=64, m=320, runs=3).verdict == "blatantly non-private", str(weak)
-    strong = trials.against(TotalLaplace(epsilon=1), n=32, m=128, runs=3)
+        assert trials.attack_defence(weak, n=64, m=320, runs=3).verdict == "blatantly non-private", str(weak)
+    strong = trials.attack_defence(TotalLaplace(epsilon=1), n=32, m=128, runs=3)
     assert (strong.verdict, strong.ceiling) == ("within what ε allows", pytest.approx(math.e / (1 + math.e)))
     assert trials.Outcome(what="", right=990, bits=1000, chance=0.5, ceiling=0.731).verdict == "more than ε allows"
     assert trials.Outcome(what="", right=600, bits=1000, chance=0.5).verdict == "leaks"
@@ -242,8 +242,8 @@ def test_verdicts() -> None:
 def test_a_function_and_a_server_give_everything_away() -> None:
     secret = trials.fair_bits(40)
     target = Function(answer=lambda chosen: secret[chosen].sum() + 0.3, n=40)
-    assert (trials.besiege(target, m=160) == secret).all()
-    with Naive(trials.people(secret)) as server:
+    assert (trials.attack_target(target, m=160) == secret).all()
+    with Naive(trials.people_table(secret)) as server:
         found = reconstruction.outside(People(host=Web(server.url), n=40), m=100, truth=secret)
     assert found.findings[0].verdict == "blatantly non-private"
     assert found.data["findings"][0]["facts"] == {"bits": secret.tolist(), "fraction": 1.0}
@@ -266,8 +266,8 @@ def crowd() -> np.ndarray:
 @pytest.mark.parametrize("both", [False, True])
 def test_no_question_gets_more_than_epsilon_allows(crowd: np.ndarray, both: bool) -> None:
     """The ceiling e^ε/(1 + e^ε) for each bit, where what a record says is protected."""
-    with trials.opened(crowd, epsilon=EPSILON) as curator:
-        guess = trials.one_by_one(trials.behind(curator, len(crowd), EPSILON), both=both)
+    with trials.curator_of(crowd, epsilon=EPSILON) as curator:
+        guess = trials.one_by_one(trials.people_behind(curator, len(crowd), EPSILON), both=both)
         with pytest.raises(dp.BudgetExceeded):
             curator.ask("SELECT COUNT(*) FROM data", epsilon="0.01")
     right = int((guess == crowd).sum())
@@ -278,12 +278,12 @@ def test_no_question_gets_more_than_epsilon_allows(crowd: np.ndarray, both: bool
 def test_where_presence_is_protected_the_ceiling_is_met(crowd: np.ndarray) -> None:
     """Asking for those with the bit gets the fraction e^ε/(1 + e^ε) exactly; asking for both, at most with 2ε."""
     n = len(crowd)
-    with trials.opened(crowd, epsilon=EPSILON, neighbours="add-remove") as curator:
-        right = int((trials.one_by_one(trials.behind(curator, n, EPSILON)) == crowd).sum())
+    with trials.curator_of(crowd, epsilon=EPSILON, neighbours="add-remove") as curator:
+        right = int((trials.one_by_one(trials.people_behind(curator, n, EPSILON)) == crowd).sum())
     assert not over(right, n, CEILING)
     assert stats.binom.cdf(right, n, CEILING) > ALARM
-    with trials.opened(crowd, epsilon=EPSILON, neighbours="add-remove") as curator:
-        right = int((trials.one_by_one(trials.behind(curator, n, EPSILON), both=True) == crowd).sum())
+    with trials.curator_of(crowd, epsilon=EPSILON, neighbours="add-remove") as curator:
+        right = int((trials.one_by_one(trials.people_behind(curator, n, EPSILON), both=True) == crowd).sum())
     assert not over(right, n, 1 - game.error(epsilon=2 * EPSILON))
 
 
@@ -291,9 +291,9 @@ def test_where_presence_is_protected_the_ceiling_is_met(crowd: np.ndarray) -> No
 @pytest.mark.parametrize("both", [False, True])
 def test_groups_of_one_get_what_is_foretold(crowd: np.ndarray, both: bool, neighbours: str) -> None:
     """Of 2,000 bits: less than the ceiling where records are replaced, and exactly that where they come and go."""
-    with trials.opened(crowd, epsilon=EPSILON, neighbours=neighbours) as curator:
-        right = int((trials.one_by_one(trials.behind(curator, len(crowd), EPSILON), both=both) == crowd).sum())
-    told = trials.foretold(EPSILON, neighbours)
+    with trials.curator_of(crowd, epsilon=EPSILON, neighbours=neighbours) as curator:
+        right = int((trials.one_by_one(trials.people_behind(curator, len(crowd), EPSILON), both=both) == crowd).sum())
+    told = trials.expected_success(EPSILON, neighbours)
     assert stats.binomtest(right, len(crowd), told).pvalue > ALARM
     assert told == pytest.approx(CEILING if neighbours == "add-remove" else 1 / (1 + math.exp(-0.5)))
 
@@ -312,16 +312,16 @@ def test_the_larger_count_is_the_likelier_bit() -> None:
 
 def test_a_curator_that_spends_more_is_caught(crowd: np.ndarray) -> None:
     """The control: three times the ε it claims."""
-    with trials.opened(crowd, epsilon=3 * EPSILON, neighbours="add-remove") as curator:
-        right = int((trials.one_by_one(trials.behind(curator, len(crowd), 3 * EPSILON)) == crowd).sum())
+    with trials.curator_of(crowd, epsilon=3 * EPSILON, neighbours="add-remove") as curator:
+        right = int((trials.one_by_one(trials.people_behind(curator, len(crowd), 3 * EPSILON)) == crowd).sum())
     assert over(right, len(crowd), CEILING)
 
 
 def test_random_questions_get_next_to_nothing() -> None:
     n, m = 24, 60
     secret = trials.fair_bits(n)
-    with trials.opened(secret, epsilon=EPSILON) as curator:
-        guess = trials.besiege(trials.behind(curator, n, f"{EPSILON}/{m}"), m=m, noise="laplace")
+    with trials.curator_of(secret, epsilon=EPSILON) as curator:
+        guess = trials.attack_target(trials.people_behind(curator, n, f"{EPSILON}/{m}"), m=m, noise="laplace")
         assert curator.left.pure == 0
     assert not over(int((guess == secret).sum()), n, CEILING)
 

@@ -16,17 +16,17 @@ from sklearn.cluster import KMeans as Reference
 import discreet as dp
 from discreet.core.coins import SYSTEM, Coins
 from discreet.core.record import read, write
-from discreet.learn.domain import STEPS, Box
+from discreet.learn.domain import LONGEST_SIDE_STEPS, Box
 from discreet.learn.exact_lloyd import best, lloyd, loss
-from discreet.learn.exact_sums import UNIT, cells_of, moves, nearest, tally
-from discreet.learn.grid import divide
+from discreet.learn.exact_sums import UNIT, cells_of, cluster_sums, moves, nearest
+from discreet.learn.grid import partition_for
 from discreet.learn.method import Method
 from discreet.learn.noisy_histogram import outline
 from discreet.learn.noisy_lloyd import Lloyd, _anywhere
 from discreet.learn.summary import Summary
 from discreet.mechanisms.noise import Noise
 from discreet.plan import plan
-from discreet.sql.parser.functions import MOST_BUCKETS
+from discreet.sql.parser.functions import MAX_BUCKETS
 from support.blobs import blobs
 
 NAN, INF = float("nan"), float("inf")
@@ -50,16 +50,16 @@ def run(method: Method, points: np.ndarray, coins: Coins = SYSTEM, bounds=(-1, 1
 # ── what one person can change ───────────────────────────────────────────────────────────────────────────────
 
 BOX = Box.of([(-1, 1), (0, 1)], 2)
-CENTRES = np.rint(np.array([[-0.5, 0.1], [0.2, -0.3], [0.6, 0.4]]) * STEPS / 2)
+CENTRES = np.rint(np.array([[-0.5, 0.1], [0.2, -0.3], [0.6, 0.4]]) * LONGEST_SIDE_STEPS / 2)
 ROWS = [*itertools.product((-INF, -1, -0.5, -0.01, 0.2, 0.21, 1, 3, INF, NAN), (0, 0.3, 0.5, 1.0, 1e300, NAN))]
 DATA = np.array([(-0.4, 0.2), (0.3, 0.9), (NAN, 0.5), (0.9, 0.9)])
 
 
 def measured(rows: np.ndarray) -> dict[str, np.ndarray]:
     """The exact whole numbers that are released with noise: of a grid, of projections, of a step, of the notes."""
-    grid = divide(BOX, 50, 1.0, 3, Seeded(1))
-    counts, sums = tally(BOX, rows, partial(nearest, centres=CENTRES), CENTRES, STEPS / 10)
-    _, wide = tally(BOX, rows, partial(nearest, centres=CENTRES), 0 * CENTRES, float(BOX.halves.sum()))
+    grid = partition_for(BOX, 50, 1.0, 3, Seeded(1))
+    counts, sums = cluster_sums(BOX, rows, partial(nearest, centres=CENTRES), CENTRES, LONGEST_SIDE_STEPS / 10)
+    _, wide = cluster_sums(BOX, rows, partial(nearest, centres=CENTRES), 0 * CENTRES, float(BOX.halves.sum()))
     return {
         "cells": cells_of(BOX, rows, grid.cell, grid.cells), "counts": counts, "sums": sums, "wide": wide,
     }  # fmt: skip
@@ -91,7 +91,7 @@ def test_every_part_has_the_reach_of_what_it_releases() -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(
-    st.lists(st.integers(-STEPS, STEPS), min_size=1, max_size=12),
+    st.lists(st.integers(-LONGEST_SIDE_STEPS, LONGEST_SIDE_STEPS), min_size=1, max_size=12),
     st.one_of(st.floats(1, 1e8), st.integers(1, 5).map(float)),
 )
 def test_moves_are_clipped_offsets_and_never_exceed_their_unit(offset: list[int], radius: float) -> None:
@@ -108,20 +108,20 @@ def test_what_becomes_of_a_row_depends_on_that_row_alone() -> None:
     points = rng.uniform(-1, 1, (2000, 13))
     points[::7] = points[0]  # many that are equal, wherever they stand
     box = Box.of((-1, 1), 13)
-    centres = np.rint(rng.uniform(-STEPS / 2, STEPS / 2, (5, 13)))
+    centres = np.rint(rng.uniform(-LONGEST_SIDE_STEPS / 2, LONGEST_SIDE_STEPS / 2, (5, 13)))
     centres[3] = centres[1]  # ties go to the first
     at = box.steps(points)
     score = [
         [sum((int(x) - int(c)) ** 2 for x, c in zip(row, centre, strict=True)) for centre in centres] for row in at
     ]
     assert nearest(at, centres).tolist() == [row.index(min(row)) for row in score]
-    partition = divide(box, 1e6, 1.0, 5, Seeded(2))
+    partition = partition_for(box, 1e6, 1.0, 5, Seeded(2))
     assert partition.turn is not None
     for width in (1, 3, 1999):
         assert np.array_equal(partition.cell(at[:width]), partition.cell(at)[:width])
         assert np.array_equal(moves(at[:width] - centres[0], 1e5), moves(at - centres[0], 1e5)[:width])
     shuffled = points[rng.permutation(len(points))]
-    for one, other in zip(*(tally(box, each, partial(nearest, centres=centres), centres, 1e5)
+    for one, other in zip(*(cluster_sums(box, each, partial(nearest, centres=centres), centres, 1e5)
                             for each in (points, shuffled)), strict=True):  # fmt: skip
         assert np.array_equal(one, other)
 
@@ -299,9 +299,9 @@ def test_partitions_have_room_for_the_clusters_and_fit_in_memory() -> None:
     for sides in ([(0, 1)], [(0, 1)] * 12, [(0, 1), (0, 1000)], [(0, 1e-6), (0, 1e6)], [(0, 1)] * 13, [(-1, 3)] * 900):
         box = Box.of(sides, len(sides))
         for people, k in ((-50.0, 1), (10.0, 4096), (1e12, 8), (INF, 3)):
-            partition = divide(box, people, 2.0, k, Seeded(1))
-            assert max(k, 2) <= partition.cells <= plan.MOST_CELLS  # a curator counts no more, nor more along one side
-            assert max(partition.sides) <= MOST_BUCKETS
+            partition = partition_for(box, people, 2.0, k, Seeded(1))
+            assert max(k, 2) <= partition.cells <= plan.MAX_CELLS  # a curator counts no more, nor more along one side
+            assert max(partition.sides) <= MAX_BUCKETS
             at = box.steps(np.random.default_rng(1).uniform(-10, 1000, (50, len(sides))))
             cells = partition.cell(at)
             assert cells.min() >= 0
@@ -312,7 +312,7 @@ def test_partitions_have_room_for_the_clusters_and_fit_in_memory() -> None:
 
 def test_of_nothing_but_noise_hardly_anything_stands_out() -> None:
     box = Box.of((-1, 1), 2)
-    partition = divide(box, 1e5, 2.0, 3, Seeded(1))
+    partition = partition_for(box, 1e5, 2.0, 3, Seeded(1))
     noise = dp.Laplace(epsilon="0.5", sensitivity=1).law.draw(partition.cells, Seeded(2)).astype(float)
     found = outline(partition, noise, scale=2.0, people=0.0, clusters=3, coins=Seeded(3))
     assert 3 <= len(found.weights) < 40

@@ -59,7 +59,7 @@ def whole(thing: Any) -> Any:
     if isinstance(thing, list):
         return [whole(each) for each in thing]
     slots = getattr(type(thing), "__slots__", None)
-    if isinstance(thing, (balances.Tally, balances.Sum)):
+    if isinstance(thing, (balances.AccountBalance, balances.Sum)):
         return [whole(getattr(thing, each)) for each in slots or ()]
     return whole(vars(thing)) if isinstance(thing, State) else thing
 
@@ -100,7 +100,7 @@ KINDS: dict[str, st.SearchStrategy[Fact]] = {
         key=st.sampled_from([None, "q"]), mechanism=st.just("m"), pure=st.none() | RATIONAL, rho=RATIONAL,
         event=st.just("0") | RATIONAL,
     ),
-    "again": st.builds(facts.Again, of=SEQ, analyst=st.just("")),
+    "again": st.builds(facts.Retry, of=SEQ, analyst=st.just("")),
     "kept": st.builds(facts.Kept, of=SEQ, sha256=HASHES, size=st.just(3)),
     "failed": st.builds(facts.Failed, dataset=NAMES, of=SEQ, analyst=st.just(""), left=st.integers(0, 2)),
     "resumed": st.builds(facts.Resumed, dataset=NAMES),

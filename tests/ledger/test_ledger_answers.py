@@ -12,7 +12,7 @@ import pytest
 import discreet as dp
 from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.errors import FAILED
-from discreet.ledger.facts import Again, Charge, Kept
+from discreet.ledger.facts import Charge, Kept, Retry
 from support.ledgers import ONE, TENTH, answer, charges, clinic
 
 # ── a question is paid once ──────────────────────────────────────────────────────────────────────────────────
@@ -54,7 +54,7 @@ def test_what_was_paid_and_never_answered_is_answered_at_no_further_cost_and_onc
     assert answer(ledger, other, b"shown") == b"shown"
     assert answer(ledger, crashed, b"too late") == b"shown"
     assert ledger.left.pure == Fraction(9, 10)
-    assert [type(entry.fact) for entry in ledger][-3:] == [Charge, Again, Kept]
+    assert [type(entry.fact) for entry in ledger][-3:] == [Charge, Retry, Kept]
 
 
 def test_without_a_key_every_spending_is_its_own() -> None:

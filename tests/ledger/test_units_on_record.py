@@ -283,13 +283,13 @@ def test_every_plan_of_the_fixtures_is_about_the_units_of_its_catalogue_and_no_o
     assert len(plans) > 60
     assert sum(plan.caps.unit is not None for plan, _ in plans) > 30
     for plan, protects in plans:
-        assert plan.strays(protects) is None
+        assert plan.misread_table(protects) is None
         others = {table: ROWS if whose.startswith("unit ") else "unit somebody" for table, whose in protects.items()}
-        assert plan.strays(others) is not None
-        assert plan.strays({}) is not None
+        assert plan.misread_table(others) is not None
+        assert plan.misread_table({}) is not None
         renamed = {table: whose.replace("unit ", "unit not_") for table, whose in protects.items()}
         by_rows = all(protects[table.lower()] in (ROWS, "public") for table in tables_of(plan.table))
-        assert (plan.strays(renamed) is None) == by_rows
+        assert (plan.misread_table(renamed) is None) == by_rows
 
 
 # ── ledgers of format 1 ──────────────────────────────────────────────────────────────────────────────────────────

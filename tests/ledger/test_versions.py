@@ -370,7 +370,7 @@ def everything(path: Path) -> Iterator[str]:
     with dp.Curator.load(path) as curator:
         answer = curator.ask("SELECT COUNT(*) AS n FROM visits", epsilon="0.25")
         yield from (repr(curator), repr(answer), answer._repr_html_(), repr(answer.margin()), repr(answer.receipt))
-        yield from (repr(answer.heard.left), repr(answer.plan), repr(answer.released), repr(answer.origin))
+        yield from (repr(answer.bill.left), repr(answer.plan), repr(answer.released), repr(answer.origin))
         yield from (repr(vars(answer.receipt)), repr(answer.to_dict()))
         yield from (entry.body for entry in curator.ledger)
     for each in sorted(path.parent.rglob("*")):

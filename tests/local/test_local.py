@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 import discreet as dp
-from discreet.core.exact import ball, settle
+from discreet.core.exact import ball, decide_positive
 from discreet.local import (
     Categories,
     HadamardResponse,
@@ -54,7 +54,7 @@ def test_the_exact_epsilon_of_every_table_is_what_is_claimed(k: int, price: dict
         assert r.loss.pure == r.epsilon
         wide = r.epsilon * (1 - Fraction(1, 1 << 50))  # not one part in 2^50 less
         assert not table.keeps(wide)
-        assert not settle(lambda wide=wide, r=r: ball(wide).exp() - ball(r.odds))
+        assert not decide_positive(lambda wide=wide, r=r: ball(wide).exp() - ball(r.odds))
         assert wide < table.epsilon <= r.epsilon * (1 + Fraction(1, 1 << 60))
 
 

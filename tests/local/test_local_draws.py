@@ -10,7 +10,7 @@ from scipy import stats
 
 from discreet import NotUnderstood
 from discreet.local import LocalHashing, Memoised, RandomizedResponse, SubsetSelection, UnaryEncoding, keeps
-from discreet.local.sampling import alternatives, below, flips
+from discreet.local.sampling import alternatives, flips, uniform_below
 from support.kit import ALARM, Script
 from support.randomizers import BIT, ways
 
@@ -42,7 +42,7 @@ def test_few_bits_never_leave_a_draw_open() -> None:
             tape = ((1 << bits) // 3 << 64 - bits) | rest
             one, two, three = Script.of(tape), Script.of(tape), Script.of(tape)
             flips(Fraction(1, 3), 1, one)
-            below(3, 1, two)
+            uniform_below(3, 1, two)
             alternatives([[Fraction(1, 3), Fraction(2, 3)]], np.array([0]), three)
             assert one.used == two.used == three.used == 8
 
@@ -53,9 +53,9 @@ def test_numbers_below_a_bound_are_exact(bound: int) -> None:
         edge, left = divmod(j << 64, bound)
         if left:  # the word that j begins in
             for more in (0, (1 << 64) - 1):
-                assert below(bound, 1, Script.of(edge, more))[0] == j - (more == 0)
-        assert below(bound, 1, Script.of(edge + bool(left)))[0] == j
-    found = below(7, 70_000, Script(np.random.default_rng(1).bytes(560_000)))
+                assert uniform_below(bound, 1, Script.of(edge, more))[0] == j - (more == 0)
+        assert uniform_below(bound, 1, Script.of(edge + bool(left)))[0] == j
+    found = uniform_below(7, 70_000, Script(np.random.default_rng(1).bytes(560_000)))
     assert stats.chisquare(np.bincount(found)).pvalue > ALARM
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import discreet as dp
-from discreet.core.exact import Ball, ball, share
+from discreet.core.exact import Ball, ball, probability_ceiling
 from discreet.core.record import read, write
 from support.kit import Script
 
@@ -147,7 +147,7 @@ def named_alone(rule: dp.GaussianThreshold, chance: Fraction) -> Fraction:
         one = rule.law.enclose_above(rule.cutoff - 1) + ball(chance) * rule.law.enclose_pmf(rule.cutoff - 2)
         return -(rule.keys * (-one).log1p()).expm1()
 
-    return share(enclose)
+    return probability_ceiling(enclose)
 
 
 def test_bought_by_rho() -> None:

@@ -17,19 +17,25 @@ MUTANTS = [
     ),
     Mutant(
         "widths: a product with a cap in 64 bits",
-        [Edit("discreet.engines.sql.sums:short", "wide = integer(ROWS * measure.most_added * cap)", 'wide = "BIGINT"')],
+        [
+            Edit(
+                "discreet.engines.sql.sums:capped_totals",
+                "wide = integer(ROWS * measure.most_added * cap)",
+                'wide = "BIGINT"',
+            )
+        ],
         ["test_widths.py::test_a_unit_with_all_rows_that_there_can_be"],
     ),
     Mutant(
         "widths: a plan that is too wide is paid for",
-        [Edit("discreet.engines.duckdb.snapshot:DuckDBSnapshot.check", "        fitting(plan)\n", "")],
+        [Edit("discreet.engines.duckdb.snapshot:DuckDBSnapshot.check", "        refuse_overflow(plan)\n", "")],
         ["test_widths.py::test_a_plan_that_could_be_too_wide_is_refused_before_it_is_paid"],
     ),
     Mutant(
         "no clamp",
         [
             Edit(
-                "discreet.engines.sql.expressions:stepped",
+                "discreet.engines.sql.expressions:in_steps",
                 "THEN {low} WHEN {steps} <= {infinite} THEN {high} END",
                 (
                     "THEN CAST(greatest({steps}, -1e15) AS BIGINT) WHEN {steps} <= {infinite} THEN "
@@ -43,12 +49,12 @@ MUTANTS = [
         "no clamp of whole numbers",
         [
             Edit(
-                "discreet.engines.sql.expressions:stepped",
+                "discreet.engines.sql.expressions:in_steps",
                 'f"CASE WHEN {value} < {low} THEN {low} WHEN {value} > {high} THEN {high} ELSE {value} END"',
                 "value",
             ),
             Edit(
-                "discreet.engines.sql.expressions:stepped",
+                "discreet.engines.sql.expressions:in_steps",
                 "return dialect.cast(clamped, small)",
                 'return dialect.cast(clamped, "bigint")',
             ),
@@ -60,10 +66,10 @@ MUTANTS = [
         [
             Edit(
                 "discreet.plan.compile.types:_field",
-                "    tree = column.made or Field(name=column.name, kind=column.kind)\n",
+                "    tree = column.expression or Field(name=column.name, kind=column.kind)\n",
                 (
                     "\n"
-                    "    tree = column.made or Field(name=column.name, kind=column.kind)\n"
+                    "    tree = column.expression or Field(name=column.name, kind=column.kind)\n"
                     "    if column.bounds is not None:\n"
                     "        from discreet.plan.expressions.tree import Apply, Literal\n"
                     "\n"
@@ -79,7 +85,7 @@ MUTANTS = [
         "clamped to ten times the bounds",
         [
             Edit(
-                "discreet.engines.sql.expressions:stepped",
+                "discreet.engines.sql.expressions:in_steps",
                 "THEN {low} WHEN {steps} <= {infinite} THEN {high} END",
                 ("THEN 10 * CAST({low} AS BIGINT) WHEN {steps} <= {infinite} THEN 10 * CAST({high} AS BIGINT) END"),
             )
@@ -90,7 +96,7 @@ MUTANTS = [
         "NaN counts as the greatest value",
         [
             Edit(
-                "discreet.engines.sql.expressions:stepped",
+                "discreet.engines.sql.expressions:in_steps",
                 " WHEN {steps} <= {infinite} THEN {high} END",
                 " WHEN {steps} IS NOT NULL THEN {high} END",
             )
@@ -101,7 +107,7 @@ MUTANTS = [
         "rounded up",
         [
             Edit(
-                "discreet.engines.sql.expressions:stepped",
+                "discreet.engines.sql.expressions:in_steps",
                 "THEN {short} {outside}",
                 "THEN {dialect.try_cast(f'ceil({steps})', 'uinteger')} {outside}",
             )

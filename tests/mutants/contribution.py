@@ -7,12 +7,12 @@ from mutants.mutant import Edit, Mutant
 MUTANTS = [
     Mutant(
         "no row cap on values",
-        [Edit("discreet.engines.sql.histograms:chosen", "b <= {plan.caps.most_rows}", "b >= 1")],
+        [Edit("discreet.engines.sql.histograms:bounded_rows", "b <= {plan.caps.most_rows}", "b >= 1")],
         ["test_chosen.py::test_no_person_moves_more_counts_than_were_paid_for"],
     ),
     Mutant(
         "rows cut in the order of the file",
-        [Edit("discreet.engines.sql.histograms:chosen", 'dialect.unit_hash("u", "x")', '"random()"')],
+        [Edit("discreet.engines.sql.histograms:bounded_rows", 'dialect.unit_hash("u", "x")', '"random()"')],
         ["test_chosen.py::test_no_person_moves_more_counts_than_were_paid_for"],
     ),
     Mutant(
@@ -30,7 +30,7 @@ MUTANTS = [
     ),
     Mutant(
         "values beyond the row cap count in full",
-        [Edit("discreet.engines.sql.sums:short", "ELSE {part} END", "ELSE {text} END")],
+        [Edit("discreet.engines.sql.sums:capped_totals", "ELSE {part} END", "ELSE {text} END")],
         ["test_neighbours.py::test_no_person_moves_the_exact_sums_further_than_was_paid_for"],
     ),
     Mutant(
@@ -82,7 +82,7 @@ MUTANTS = [
     ),
     Mutant(
         "parts in proportion, and one more",
-        [Edit("discreet.engines.sql.sums:short", "ELSE {part} END", "ELSE {part} + 1 END")],
+        [Edit("discreet.engines.sql.sums:capped_totals", "ELSE {part} END", "ELSE {part} + 1 END")],
         [
             "test_neighbours.py::test_no_person_moves_the_exact_sums_further_than_was_paid_for",
             "test_moments.py::test_parts_of_a_unit_that_is_cut_short_count_in_proportion",
@@ -90,7 +90,7 @@ MUTANTS = [
     ),
     Mutant(
         "distinct values of one person without limit",
-        [Edit("discreet.engines.sql.histograms:chosen", "b <= {plan.caps.most_rows}", "b >= 1")],
+        [Edit("discreet.engines.sql.histograms:bounded_rows", "b <= {plan.caps.most_rows}", "b >= 1")],
         [
             "test_neighbours.py::test_no_person_moves_the_exact_sums_further_than_was_paid_for",
             "test_moments.py::test_of_a_unit_as_many_values_count_as_rows_and_equal_ones_once",
@@ -98,14 +98,14 @@ MUTANTS = [
     ),
     Mutant(
         "distinct values in groups without limit",
-        [Edit("discreet.engines.sql.histograms:chosen", 'f"g <= {plan.caps.most_groups}"', '"g >= 1"')],
+        [Edit("discreet.engines.sql.histograms:bounded_rows", 'f"g <= {plan.caps.most_groups}"', '"g >= 1"')],
         ["test_moments.py::test_of_a_unit_as_many_values_count_as_rows_and_equal_ones_once"],
     ),
     Mutant(
         "which distinct values count depends on others",
         [
             Edit(
-                "discreet.engines.sql.histograms:chosen",
+                "discreet.engines.sql.histograms:bounded_rows",
                 'over, few = f"(PARTITION BY u ORDER BY',
                 'over, few = f"(ORDER BY',
             )

@@ -117,7 +117,7 @@ MUTANTS = [
         "what changed while it was read is told",
         [
             Edit(
-                "discreet.engines.duckdb.connection:Source.steady",
+                "discreet.engines.duckdb.connection:DuckDBSource.is_unchanged",
                 ("        try:\n            return set(self._places)"),
                 ("        try:\n            return True or set(self._places)"),
             )

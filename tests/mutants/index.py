@@ -87,7 +87,7 @@ MUTANTS = [
         "index: the same choice in every index",
         [
             Edit(
-                "discreet.engines.duckdb.index:Shelf.build",
+                "discreet.engines.duckdb.index:IndexStore.build",
                 'salt = int.from_bytes(coins.flip(8).tobytes(), "little") >> 1',
                 ("coins.flip(8)\n                salt = 0"),
             )
@@ -103,9 +103,9 @@ MUTANTS = [
         "index: a stale one is read",
         [
             Edit(
-                "discreet.engines.duckdb.index:Shelf._path",
-                "_digest(FORMAT, self._dataset, version, repr(self.tables))",
-                "_digest(FORMAT, self._dataset, repr(self.tables))",
+                "discreet.engines.duckdb.index:IndexStore._path",
+                "_digest(FORMAT, self._dataset, version, _spelled(tuple(self.tables)))",
+                "_digest(FORMAT, self._dataset, _spelled(tuple(self.tables)))",
             )
         ],
         ["test_index.py::test_new_data_are_read_themselves_until_it_is_built_anew"],
@@ -114,8 +114,8 @@ MUTANTS = [
         "index: one of other caps is read",
         [
             Edit(
-                "discreet.engines.duckdb.index:Shelf._path",
-                "_digest(FORMAT, self._dataset, version, repr(self.tables))",
+                "discreet.engines.duckdb.index:IndexStore._path",
+                "_digest(FORMAT, self._dataset, version, _spelled(tuple(self.tables)))",
                 "_digest(FORMAT, self._dataset, version)",
             )
         ],
@@ -128,19 +128,19 @@ MUTANTS = [
     ),
     Mutant(
         "index: read under a filter",
-        [Edit("discreet.plan.unit_index:choice", "if plan.where is not None or plan.naming", "if plan.naming")],
+        [Edit("discreet.plan.unit_index:find_choice", "if plan.where is not None or plan.naming", "if plan.naming")],
         ["test_index.py::test_it_is_read_where_it_costs_no_accuracy_and_explain_says_so"],
     ),
     Mutant(
         "index: read for plans that say more",
-        [Edit("discreet.plan.unit_index:choice", " or not _bare(plan)", "")],
+        [Edit("discreet.plan.unit_index:find_choice", " or not _bare(plan)", "")],
         ["test_index.py::test_what_is_not_known_here_is_not_read"],
     ),
     Mutant(
         "index: written in place",
         [
             Edit(
-                "discreet.engines.duckdb.index:Shelf.build",
+                "discreet.engines.duckdb.index:IndexStore.build",
                 'unfinished = path.with_suffix(".part")',
                 "unfinished = path",
             )

@@ -63,18 +63,26 @@ MUTANTS = [
         [
             Edit(
                 "discreet.plan.compile.join:_Joiner._classes",
-                "if loose or same(known.get(a), known.get(b))",
+                "if loose or compares_exactly(known.get(a), known.get(b))",
                 "if loose or known",
             ),
             Edit(
-                "discreet.plan.compile.from_clause:united", "not same(_owner(each), _owner(first))", "not _owner(first)"
+                "discreet.plan.compile.from_clause:union_all",
+                "not compares_exactly(_owner(each), _owner(first))",
+                "not _owner(first)",
             ),
         ],
         ["test_joined.py::test_units_that_may_be_equal_and_differ_are_refused"],
     ),
     Mutant(
         "joins: a declared key of a public table is believed",
-        [Edit("discreet.plan.compile.join:_Joiner.joined", "row=owner is None or first.table.single)", "row=False)")],
+        [
+            Edit(
+                "discreet.plan.compile.join:_Joiner.joined",
+                "row=owner is None or first.table.one_row_per_unit)",
+                "row=False)",
+            )
+        ],
         [
             "test_joined.py::test_a_key_that_is_none_makes_nobody_count_twice",
             "test_joined.py::test_what_a_condition_cannot_tell_apart_joins_once",
@@ -84,7 +92,7 @@ MUTANTS = [
         "joins: public rows are told apart as they are stored",
         [
             Edit(
-                "discreet.engines.sql.relations:_told",
+                "discreet.engines.sql.relations:_join_keys",
                 "compared(pair, stored)",
                 "[quoted(each.column or '') for each in pair]",
             )
@@ -113,7 +121,7 @@ MUTANTS = [
         [
             Edit(
                 "discreet.plan.compile.join:_Joiner._classes",
-                "if loose or same(known.get(a), known.get(b))",
+                "if loose or compares_exactly(known.get(a), known.get(b))",
                 "if loose or known.get(a) is not None",
             ),
             Edit("discreet.kernel.ownership:_same", "a.facts.exact and b.facts.exact and ", ""),
@@ -125,8 +133,8 @@ MUTANTS = [
         [
             Edit(
                 "discreet.plan.compile.join:_Joiner._shape",
-                "first.table.single and len(only) == 1",
-                "first.table.single",
+                "first.table.one_row_per_unit and len(only) == 1",
+                "first.table.one_row_per_unit",
             )
         ],
         ["test_joined.py::test_so_much_of_one_person_counts"],
@@ -147,7 +155,7 @@ MUTANTS = [
         "unions: people who are rows count twice",
         [
             Edit(
-                "discreet.plan.compile.from_clause:united",
+                "discreet.plan.compile.from_clause:union_all",
                 "        if each.table.unit is None and not each.table.public:\n",
                 "        if False:\n",
             )
@@ -169,7 +177,7 @@ MUTANTS = [
         "computed once: rows that were left out count",
         [
             Edit(
-                "discreet.plan.compile.from_clause:laid",
+                "discreet.plan.compile.from_clause:materialise",
                 "source=below.relation, where=below.where, columns=",
                 "source=below.relation, where=None, columns=",
             )
@@ -180,7 +188,7 @@ MUTANTS = [
         "per unit: rows of nobody are somebody",
         [
             Edit(
-                "discreet.engines.sql.relations:_folded",
+                "discreet.engines.sql.relations:_render_per_unit",
                 'conditions = [f"{unit} IS NOT NULL"]',
                 'conditions = ["TRUE"]',
             )
@@ -211,7 +219,7 @@ MUTANTS = [
     ),
     Mutant(
         "per unit: one row, also with a key",
-        [Edit("discreet.plan.compile.per_unit:folded", "single=not made", "single=True")],
+        [Edit("discreet.plan.compile.per_unit:compile_per_unit", "one_row_per_unit=not made", "one_row_per_unit=True")],
         ["test_joined.py::test_so_much_of_one_person_counts"],
     ),
     Mutant(
@@ -233,7 +241,7 @@ MUTANTS = [
         "campaign: a million times as many rows of a unit meet",
         [
             Edit(
-                "discreet.engines.sql.relations:_few",
+                "discreet.engines.sql.relations:_render_unit_limit",
                 "OVER ({order}) <= {relation.most}",
                 "OVER ({order}) <= {relation.most} * 1000000",
             )

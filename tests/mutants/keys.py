@@ -9,7 +9,7 @@ MUTANTS = [
         "rows of units have a rest, too",
         [
             Edit(
-                "discreet.plan.reuse:best",
+                "discreet.plan.reuse:best_derivation",
                 "[] if draft.caps.unit is not None or draft.private else",
                 "[] if draft.private else",
             )
@@ -42,9 +42,9 @@ MUTANTS = [
         "long names are cut",
         [
             Edit(
-                "discreet.engines.sql.expressions:short",
-                "left({text}, {SHORT - DIGEST}) || {dialect.digest(text)}",
-                "left({text}, {SHORT - DIGEST})",
+                "discreet.engines.sql.expressions:shortened",
+                "left({text}, {LONG_TEXT - DIGEST}) || {dialect.digest(text)}",
+                "left({text}, {LONG_TEXT - DIGEST})",
             )
         ],
         ["test_long_texts.py::test_what_is_read_is_as_different_as_what_is_stored"],
@@ -53,7 +53,7 @@ MUTANTS = [
         "names are read twice",
         [
             Edit(
-                "discreet.engines.sql.expressions:form",
+                "discreet.engines.sql.expressions:unit_storage",
                 'return "short" if kept in TEXTS else kept',
                 'return "text" if kept in TEXTS else kept',
             )
@@ -62,7 +62,7 @@ MUTANTS = [
     ),
     Mutant(
         "rows of nobody meet others",
-        [Edit("discreet.engines.sql.relations:_few", 'f"{unit} IS NOT NULL"', '"TRUE"')],
+        [Edit("discreet.engines.sql.relations:_render_unit_limit", 'f"{unit} IS NOT NULL"', '"TRUE"')],
         ["test_long_texts.py::test_rows_of_nobody_meet_nothing"],
     ),
     Mutant(
@@ -75,23 +75,23 @@ MUTANTS = [
         [
             Edit(
                 "discreet.curator.session:Session._look",
-                ("\n            return kept(paid.release(exact, self._curator.coins))\n"),
+                ("\n            return encode(paid.release(exact, self._curator.coins))\n"),
                 (
                     "\n"
-                    "            from discreet.postprocess.query import carry\n"
+                    "            from discreet.postprocess.query import run_view\n"
                     "            from discreet.answers.answer import ROW, _columns\n"
                     "            from discreet.plan.plan import Released\n"
                     "\n"
                     "            draft = list(self._curator._drafts._there.values())[-1][0][0]\n"
                     "            true = Released(keys=paid.groups, sums=exact.sums)\n"
-                    "            stay = carry(draft.view, _columns(draft, paid, true), "
+                    "            stay = run_view(draft.view, _columns(draft, paid, true), "
                     "[ROW]).columns[len(draft.view.items) :]\n"
                     "            released = paid.release(exact, self._curator.coins)\n"
                     "            for each in released.sums:\n"
                     "                for n in range(each.shape[1]):\n"
                     "                    if stay and n not in stay[0]:\n"
                     "                        each[:, n] = -(10**6)\n"
-                    "            return kept(released)\n"
+                    "            return encode(released)\n"
                 ),
             )
         ],

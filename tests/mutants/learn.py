@@ -62,7 +62,7 @@ MUTANTS = [
         [
             Edit(
                 "discreet.learn.kmeans:KMeans.fit",
-                "paid(method.mechanism, self.budget, self._shared(), self.analyst)",
+                "charged(method.mechanism, self.budget, self._shared(), self.analyst)",
                 "method.mechanism",
             )
         ],

@@ -21,13 +21,13 @@ MUTANTS = [
         [
             Edit(
                 "discreet.curator.history:History._take",
-                "self._shelves.setdefault(fact.version, Shelf())",
-                "self._shelves.setdefault('', Shelf())",
+                "self._shelves.setdefault(fact.version, PaidPlans())",
+                "self._shelves.setdefault('', PaidPlans())",
             ),
             Edit(
                 "discreet.curator.history:History.past",
-                "self._shelves.get(version, Shelf())",
-                "self._shelves.get('', Shelf())",
+                "self._shelves.get(version, PaidPlans())",
+                "self._shelves.get('', PaidPlans())",
             ),
             Edit(
                 "discreet.curator.history:History._plan",
@@ -449,7 +449,7 @@ MUTANTS = [
         "a checkpoint forgets that an account has no pure bound",
         [
             Edit(
-                "discreet.ledger.balances:Tally.read",
+                "discreet.ledger.balances:AccountBalance.read",
                 "None if pure is None else Sum.read(pure)",
                 "Sum.read(pure or [0, 1])",
             )

@@ -32,8 +32,8 @@ MUTANTS = [
         [
             Edit(
                 "discreet.local.frequency.kary:others",
-                "below(k - 1, len(values), coins) + 1",
-                "below(k, len(values), coins) + 1",
+                "uniform_below(k - 1, len(values), coins) + 1",
+                "uniform_below(k, len(values), coins) + 1",
             )
         ],
         ["test_local.py::test_supports_of_the_true_value_fit"],

@@ -42,7 +42,7 @@ MUTANTS = [
         "the records at a cut are on both sides of it",
         [
             Edit(
-                "discreet.mechanisms.quantiles.grid_choice:Part.before",
+                "discreet.mechanisms.quantiles.grid_choice:GridRange.before",
                 "end = np.minimum(self.start + self.width, point)",
                 "end = self.start + self.width",
             )
@@ -112,7 +112,7 @@ MUTANTS = [
         "k choices at the price of one",
         [
             Edit(
-                "discreet.mechanisms.selection.top_k:Places.loss",
+                "discreet.mechanisms.selection.top_k:TopKRanking.loss",
                 "        return self._top.loss",
                 "        return self.choose.loss",
             )
@@ -123,7 +123,7 @@ MUTANTS = [
         "the true first ones",
         [
             Edit(
-                "discreet.mechanisms.selection.top_k:Places.release",
+                "discreet.mechanisms.selection.top_k:TopKRanking.release",
                 "enumerate(self._top.release(sign * scores[0], coins))",
                 "enumerate((-sign * scores[0]).argsort()[: self.k].tolist())",
             )
@@ -134,7 +134,7 @@ MUTANTS = [
         "the number that keys were chosen by is shown",
         [
             Edit(
-                "discreet.plan.compile.alternatives:foremost",
+                "discreet.plan.compile.alternatives:top_k_of",
                 "any(each is None or released_names(each) for each in shown)",
                 "None in shown",
             )
@@ -145,7 +145,7 @@ MUTANTS = [
         "two ends at the price of one",
         [
             Edit(
-                "discreet.mechanisms.quantiles.interval:Edges.loss",
+                "discreet.mechanisms.quantiles.interval:QuantileIntervalMechanism.loss",
                 "        return 2 * self._one.loss",
                 "        return self._one.loss",
             )
@@ -156,12 +156,12 @@ MUTANTS = [
         "each end has all of ε",
         [
             Edit(
-                "discreet.mechanisms.quantiles.interval:Edges._one",
+                "discreet.mechanisms.quantiles.interval:QuantileIntervalMechanism._one",
                 "epsilon=self.epsilon / 2, at",
                 "epsilon=self.epsilon, at",
             ),
             Edit(
-                "discreet.mechanisms.quantiles.interval:Edges.loss",
+                "discreet.mechanisms.quantiles.interval:QuantileIntervalMechanism.loss",
                 "        return 2 * self._one.loss",
                 "        return self._one.loss",
             ),
@@ -172,12 +172,12 @@ MUTANTS = [
         "ends that aim at the quantile itself",
         [
             Edit(
-                "discreet.mechanisms.quantiles.interval:Edges._aims",
+                "discreet.mechanisms.quantiles.interval:QuantileIntervalMechanism._aims",
                 "yield part.with_more(0, self.shift), aim",
                 "yield part, aim",
             ),
             Edit(
-                "discreet.mechanisms.quantiles.interval:Edges._aims",
+                "discreet.mechanisms.quantiles.interval:QuantileIntervalMechanism._aims",
                 "yield part.with_more(self.last, self.shift), aim + self.shift",
                 "yield part, aim",
             ),
@@ -188,9 +188,9 @@ MUTANTS = [
         "a bound of other rows will do",
         [
             Edit(
-                "discreet.procedures.auto_bounds:choices",
+                "discreet.procedures.auto_bounds:bounds_to_use",
                 "same = each.measures == bound.measures and replace(bound, laws=each.laws) == each",
-                "same = isinstance(each.mechanisms[0], Ceiling)",
+                "same = isinstance(each.mechanisms[0], UpperBoundMechanism)",
             )
         ],
         ["test_automatic.py::test_a_bound_of_other_rows_is_another"],

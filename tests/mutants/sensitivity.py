@@ -144,7 +144,7 @@ MUTANTS = [
         "campaign: whatever is counted where something is true is people",
         [
             Edit(
-                "discreet.plan.measures.distinct:owners",
+                "discreet.plan.measures.distinct:is_unit_where",
                 "parts[1].column == unit",
                 "parts[1].column is not None",
             ),

@@ -182,7 +182,13 @@ MUTANTS = [
     ),
     Mutant(
         "people whose lists are written alike are one",
-        [Edit("discreet.engines.duckdb.frames:total", "in TELLING if telling else TOTAL", "in (*TELLING, *TOTAL)")],
+        [
+            Edit(
+                "discreet.engines.duckdb.frames:readable_column",
+                "in TELLING if telling else TOTAL",
+                "in (*TELLING, *TOTAL)",
+            )
+        ],
         ["test_telling.py::test_two_values_are_never_one_unit[arrow list of time64[ns]]"],
     ),
     Mutant(

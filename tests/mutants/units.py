@@ -69,7 +69,13 @@ MUTANTS = [
     ),
     Mutant(
         "units: rows that were added up by somebody else",
-        [Edit("discreet.plan.plan:Plan.strays", 'else (f"unit {column.lower()}",)', "else tuple(whose.values())")],
+        [
+            Edit(
+                "discreet.plan.plan:Plan.misread_table",
+                'else (f"unit {column.lower()}",)',
+                "else tuple(whose.values())",
+            )
+        ],
         ["test_units_on_record.py::test_every_plan_of_the_fixtures_is_about_the_units_of_its_catalogue_and_no_others"],
     ),
     Mutant(
@@ -81,7 +87,7 @@ MUTANTS = [
         "equality: a computed column passes for a stored one",
         [
             Edit(
-                "discreet.plan.compile.from_clause:known",
+                "discreet.plan.compile.from_clause:column_of",
                 "stored = found.exact and found.tree.column is not None",
                 "stored = found.kind is not None",
             )
@@ -137,7 +143,7 @@ MUTANTS = [
         [
             Edit(
                 "discreet.engines.duckdb.index_build:_people",
-                "unit, columns = owner(table.unit, stored), [",
+                "unit, columns = unit_value(table.unit, stored), [",
                 "unit, columns = quoted(table.unit), [",
             )
         ],
@@ -148,7 +154,7 @@ MUTANTS = [
         [
             Edit(
                 "discreet.engines.sql.bounding:_rows",
-                "        unit = owner(plan.caps.unit, stored)\n",
+                "        unit = unit_value(plan.caps.unit, stored)\n",
                 "        unit = f'CAST(\"{plan.caps.unit}\" AS VARCHAR)'\n",
             )
         ],
@@ -175,8 +181,8 @@ MUTANTS = [
         [
             Edit(
                 "discreet.plan.compile.aggregates:_measure",
-                "owners(trees[0], question.unit)",
-                "owners(trees[0], question.table.unit)",
+                "is_unit_where(trees[0], question.unit)",
+                "is_unit_where(trees[0], question.table.unit)",
             ),
         ],
         [
@@ -190,8 +196,8 @@ MUTANTS = [
         [
             Edit(
                 "discreet.plan.compile.from_clause:_renamed",
-                "made=column.made or Field(name=column.name, kind",
-                "made=column.made or Field(name=name, kind",
+                "expression=column.expression or Field(name=column.name, kind",
+                "expression=column.expression or Field(name=name, kind",
             ),
         ],
         ["test_names.py::test_other_names_change_nothing[add-remove-renamed]"],
@@ -200,7 +206,7 @@ MUTANTS = [
         "names: a relation takes the column of the outer name for the unit",
         [
             Edit(
-                "discreet.plan.compile.from_clause:laid",
+                "discreet.plan.compile.from_clause:materialise",
                 "unit=below.unit, called=table.unit",
                 "unit=table.unit, called=table.unit",
             ),
@@ -214,7 +220,7 @@ MUTANTS = [
         "names: a per-unit total takes the outer name",
         [
             Edit(
-                "discreet.plan.compile.per_unit:folded",
+                "discreet.plan.compile.per_unit:compile_per_unit",
                 '        unit=below.unit or "",\n',
                 '        unit=table.unit or "",\n',
             ),
@@ -266,7 +272,7 @@ MUTANTS = [
         "names: a UNION ALL puts the unit where it likes",
         [
             Edit(
-                "discreet.plan.compile.from_clause:united",
+                "discreet.plan.compile.from_clause:union_all",
                 "        if each.places != first.places:",
                 "        if False:",
             )
@@ -298,7 +304,7 @@ MUTANTS = [
         [
             Edit(
                 "discreet.core.laws.law:Law.radius",
-                "return least(enough, self._near(float(1 - sure), count))",
+                "return least_integer(enough, self._near(float(1 - sure), count))",
                 "return self._near(float(1 - sure), count)",
             )
         ],
@@ -308,7 +314,7 @@ MUTANTS = [
         "a price for the number that was too wide first, and for no other",
         [
             Edit(
-                "discreet.plan.output:Shown.within",
+                "discreet.plan.output:OutputColumns.within",
                 "for n, each in margins(self.bare, confidence):",
                 "for n, each in list(margins(self.bare, confidence))[:1]:",
             )
@@ -319,8 +325,8 @@ MUTANTS = [
         "kernel: any number of rows meet",
         [
             Edit(
-                "discreet.kernel.ownership:_often",
-                "    if len(free) > 1 or (free and product > MOST_REPEATED):\n",
+                "discreet.kernel.ownership:_max_repetitions",
+                "    if len(free) > 1 or (free and product > MAX_REPEATED):\n",
                 "    if False:\n",
             )
         ],
@@ -328,12 +334,12 @@ MUTANTS = [
     ),
     Mutant(
         "bounds of joined rows may be of any size",
-        [Edit("discreet.plan.compile.compiler:_light", "> MOST_REPEATED * MOST_MEETING:", "< 0:")],
+        [Edit("discreet.plan.compile.compiler:_light", "> MAX_REPEATED * MAX_MEETING:", "< 0:")],
         ["test_wide_rows.py::test_a_plan_in_which_too_many_rows_meet_cannot_be_followed"],
     ),
     Mutant(
         "campaign: a long name is its beginning and how long it is",
-        [Edit("discreet.engines.sql.expressions:short", "|| {dialect.digest(text)}", "|| strlen({text})")],
+        [Edit("discreet.engines.sql.expressions:shortened", "|| {dialect.digest(text)}", "|| strlen({text})")],
         ["test_campaign.py::test_one_kind_of_question"],
     ),
 ]

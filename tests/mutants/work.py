@@ -45,8 +45,8 @@ MUTANTS = [
         "exhaustion: regions that are no work",
         [
             Edit(
-                "discreet.plan.compile.alternatives:joined",
-                "work.spend(work.REGION * many * min(many, MOST_INSIDE)",
+                "discreet.plan.compile.alternatives:with_count_batches",
+                "work.spend(work.REGION * many * min(many, MAX_INSIDE)",
                 "work.spend(work.REGION * 0",
             )
         ],
@@ -56,8 +56,8 @@ MUTANTS = [
         "work: EXISTS compares all rows of a unit",
         [
             Edit(
-                "discreet.plan.compile.join:_Caps.add",
-                "elif not side.table.single and (compared or not side.tests):",
+                "discreet.plan.compile.join:_JoinBounds.add",
+                "elif not side.table.one_row_per_unit and (compared or not side.tests):",
                 "elif not side.tests:",
             )
         ],
@@ -67,7 +67,7 @@ MUTANTS = [
         "work: what is declared to be one row is believed",
         [
             Edit(
-                "discreet.plan.compile.join:_Caps.meeting",
+                "discreet.plan.compile.join:_JoinBounds.meeting",
                 "        found = {place: (column, repeated) for place, column in self.repeated.items()}\n",
                 "        found = {}\n",
             )
@@ -76,15 +76,21 @@ MUTANTS = [
     ),
     Mutant(
         "work: rows that refer to one key all meet",
-        [Edit("discreet.plan.compile.join:_Caps.meeting", "min(REFERRING, root(isqrt(shared), len(refer)))", "10**9")],
+        [
+            Edit(
+                "discreet.plan.compile.join:_JoinBounds.meeting",
+                "min(REFERRING, root(isqrt(shared), len(refer)))",
+                "10**9",
+            )
+        ],
         ["test_work.py"],
     ),
     Mutant(
         "work: as many rows as are declared meet, of all tables",
         [
             Edit(
-                "discreet.plan.compile.join:_Caps.meeting",
-                "        if declared * share > DECLARED:\n",
+                "discreet.plan.compile.join:_JoinBounds.meeting",
+                "        if declared * share > MAX_DECLARED_ROWS:\n",
                 "        if False:\n",
             )
         ],
@@ -94,7 +100,7 @@ MUTANTS = [
         "work: each table may repeat its rows",
         [
             Edit(
-                "discreet.plan.compile.join:_Caps.meeting",
+                "discreet.plan.compile.join:_JoinBounds.meeting",
                 "root(max(REPEATED // share, 1), len(self.repeated))",
                 "REPEATED",
             )
@@ -103,7 +109,7 @@ MUTANTS = [
     ),
     Mutant(
         "work: a public table is read for all rows of a unit",
-        [Edit("discreet.plan.compile.join:_Caps.meeting", "(1 if self.scanned else 2)", "2")],
+        [Edit("discreet.plan.compile.join:_JoinBounds.meeting", "(1 if self.scanned else 2)", "2")],
         ["test_work.py"],
     ),
     Mutant(
@@ -164,7 +170,7 @@ MUTANTS = [
         "work: texts that meet are of any length",
         [
             Edit(
-                "discreet.engines.sql.relations:_few",
+                "discreet.engines.sql.relations:_render_unit_limit",
                 " ROWS UNBOUNDED PRECEDING) <= {room}",
                 " ROWS UNBOUNDED PRECEDING) >= 0",
             )
@@ -173,7 +179,7 @@ MUTANTS = [
     ),
     Mutant(
         "work: computed texts are carried whole",
-        [Edit("discreet.engines.sql.expressions:held", "if grows(tree) else text", "if False else text")],
+        [Edit("discreet.engines.sql.expressions:carried_value", "if grows(tree) else text", "if False else text")],
         ["test_wide_rows.py::test_wide_rows_of_one_unit_fit_into_little_memory"],
     ),
     Mutant(

@@ -7,14 +7,18 @@ from mutants.mutant import Edit, Mutant
 MUTANTS = [
     Mutant(
         "a workload of a table whose unit counts with one row",
-        [Edit("discreet.plan.measures.workload_cells:Cells._whose", '"rows": self._most(setting)', '"rows": 1')],
+        [
+            Edit(
+                "discreet.plan.measures.workload_cells:WorkloadCells._whose", '"rows": self._most(setting)', '"rows": 1'
+            )
+        ],
         ["test_workload_tables.py::test_no_unit_costs_more_and_one_costs_as_much"],
     ),
     Mutant(
         "a workload of a table whose strategies are each paid for in full by one",
         [
             Edit(
-                "discreet.matrix.mechanism:bought",
+                "discreet.matrix.mechanism:laws_for",
                 "(price * share).law(far)",
                 "price.law(far)",
             )
@@ -61,7 +65,13 @@ MUTANTS = [
     ),
     Mutant(
         "a workload that takes replacing for removing",
-        [Edit("discreet.matrix.mechanism:reach", "2 * l1, Fraction(rows**2 * strategy.apart)", "l1, squared")],
+        [
+            Edit(
+                "discreet.matrix.mechanism:reach",
+                "2 * l1, Fraction(rows**2 * strategy.column_distance_squared)",
+                "l1, squared",
+            )
+        ],
         ["test_workload.py::test_sensitivities_of_odd_strategies"],
     ),
     Mutant(
@@ -100,7 +110,7 @@ MUTANTS = [
         "groups of a batch as near to each other as its regions",
         [
             Edit(
-                "discreet.plan.measures.count_batch:Batch.reach",
+                "discreet.plan.measures.count_batch:CountBatch.reach",
                 "min(max(one.l2_squared, apart), one.l1**2)",
                 "min(one.l2_squared, one.l1**2)",
             )
@@ -137,7 +147,7 @@ MUTANTS = [
         "a batch that pays for one row of a unit",
         [
             Edit(
-                "discreet.plan.measures.count_batch:Batch.reach",
+                "discreet.plan.measures.count_batch:CountBatch.reach",
                 "rows, whose = setting.caps.most_rows,",
                 "rows, whose = 1,",
             )
@@ -148,7 +158,7 @@ MUTANTS = [
         "totals: one row of a unit counts",
         [
             Edit(
-                "discreet.plan.measures.grouping_sets:Totals.mechanism",
+                "discreet.plan.measures.grouping_sets:GroupingSets.mechanism",
                 "laws=self.laws(law), rows=math.ceil(most),",
                 "laws=self.laws(law), rows=1,",
             )
@@ -159,7 +169,7 @@ MUTANTS = [
         "totals: every table for all of the cost, at the price of one",
         [
             Edit(
-                "discreet.plan.measures.grouping_sets:Totals.laws",
+                "discreet.plan.measures.grouping_sets:GroupingSets.laws",
                 "law.scaled(Fraction(sum(self.weights), each)) for",
                 "law for",
             )
@@ -170,7 +180,7 @@ MUTANTS = [
         "totals: values of either sign are replaced at the price of one sign",
         [
             Edit(
-                "discreet.plan.measures.grouping_sets:Totals.mechanism",
+                "discreet.plan.measures.grouping_sets:GroupingSets.mechanism",
                 "if mixed and setting.neighbours.changes > 1:",
                 "if mixed and not setting.unit:",
             )
@@ -181,7 +191,7 @@ MUTANTS = [
         "totals: a group that no table has is told",
         [
             Edit(
-                "discreet.plan.measures.grouping_sets:Totals.follows",
+                "discreet.plan.measures.grouping_sets:GroupingSets.can_sum",
                 "if min(counts) < 0 or not any(part <= set(table) for table in self.tables)",
                 "if min(counts) < 0",
             )
@@ -208,7 +218,7 @@ MUTANTS = [
         "totals: the precision of a table in proportion to its weight, whatever the noise",
         [
             Edit(
-                "discreet.plan.measures.grouping_sets:Totals.precisions",
+                "discreet.plan.measures.grouping_sets:GroupingSets.precisions",
                 "each**family.power",
                 "each",
             )
@@ -217,7 +227,13 @@ MUTANTS = [
     ),
     Mutant(
         "weights of a batch with few digits",
-        [Edit("discreet.plan.measures.count_batch:FINE", "FINE = 1 << 80", "FINE = 1 << 40")],
+        [
+            Edit(
+                "discreet.plan.measures.count_batch:WEIGHT_DENOMINATOR",
+                "WEIGHT_DENOMINATOR = 1 << 80",
+                "WEIGHT_DENOMINATOR = 1 << 40",
+            )
+        ],
         ["test_batches.py::test_a_batch_is_right_for_any_number_of_rows"],
     ),
 ]

@@ -153,7 +153,7 @@ def test_fieller_intervals_hold_the_mean_as_often_as_they_say(law: Law, theta: f
     assert covered >= least
     if rows >= 200:
         assert covered <= most
-        assert np.median(high - low) / 2 <= 1.05 * view.foretold(law, rows, Fraction(95, 100)) * 2
+        assert np.median(high - low) / 2 <= 1.05 * view.expected_margin(law, rows, Fraction(95, 100)) * 2
 
 
 def _field() -> object:

@@ -86,11 +86,11 @@ def test_what_has_no_margin_is_refused_before_it_is_paid(tmp_path: Path, sql: st
 def test_nobody_is_asked_for_a_share_of_nothing_for_ever(tmp_path: Path) -> None:
     with opened(tmp_path, budget=dp.Budget(epsilon=1)) as curator:
         answer = curator.ask("SELECT sex, COUNT(*) FILTER (WHERE age > 110) AS n FROM visits GROUP BY sex", within="2%")
-        assert HOPELESS in answer.heard.remarks
+        assert HOPELESS in answer.bill.remarks
         assert answer.cost.pure < dp.Loss(pure="0.5").pure
     with opened(tmp_path, budget=dp.Budget(epsilon=1), ledger=tmp_path / "other.ledger") as curator:
         sql = "SELECT COUNT(*) FILTER (WHERE age > 110) AS n FROM visits"
-        assert HOPELESS not in curator.ask(sql, within="2%", epsilon="0.9").heard.remarks, "so much was allowed"
+        assert HOPELESS not in curator.ask(sql, within="2%", epsilon="0.9").bill.remarks, "so much was allowed"
 
 
 def test_what_follows_for_nothing_is_bought_where_it_is_not_exact_enough(tmp_path: Path) -> None:

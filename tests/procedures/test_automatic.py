@@ -16,23 +16,23 @@ import discreet as dp
 from discreet.core import record
 from discreet.ledger.facts import Charge
 from discreet.mechanisms.quantiles.histogram import Histogram
-from discreet.mechanisms.quantiles.upper_bound import Ceiling
+from discreet.mechanisms.quantiles.upper_bound import UpperBoundMechanism
 from discreet.plan.expressions.tree import Field
-from discreet.plan.measures.upper_bound import Ceilings
-from discreet.procedures.auto_bounds import PART
+from discreet.plan.measures.upper_bound import UpperBound
+from discreet.procedures.auto_bounds import BOUND_SHARE
 from support import hostile as h
 from support.clinic import clinic, saved
 from support.kit import ALARM
 from support.lineage import stored, table
 from support.quantiles import ANCHOR
 
-LADDER = Ceilings(of=Field(name="x", kind="real"), least=Fraction(0), first=-3)
+LADDER = UpperBound(of=Field(name="x", kind="real"), least=Fraction(0), first=-3)
 AUTO = {"x": {"min": 0, "max": "auto"}}
 
 
 def test_the_error_of_a_mean_with_an_automatic_bound() -> None:
     """RMSE at most 0.17 within the same ε = 1, exactly: over all bounds, clipping and noise by formula."""
-    rmse = rmse_of(ANCHOR, PART, 1 - PART)
+    rmse = rmse_of(ANCHOR, BOUND_SHARE, 1 - BOUND_SHARE)
     assert rmse <= 0.15
     assert rmse <= 0.17
 
@@ -40,7 +40,7 @@ def test_the_error_of_a_mean_with_an_automatic_bound() -> None:
 def rmse_of(data: Any, bound: Fraction, rest: Fraction) -> float:
     """The error of a mean whose bound is found for this ε, and which is asked for the rest."""
     rungs = np.array([float(each) for each in LADDER.rungs])
-    m = Ceiling(epsilon=bound, last=len(rungs) - 1)
+    m = UpperBoundMechanism(epsilon=bound, last=len(rungs) - 1)
     chances = m.choose.probabilities(m.scores(Histogram.of(np.searchsorted(rungs, data).astype(np.int64))))
     squares = []
     for high in rungs:
@@ -61,13 +61,14 @@ def test_when_a_new_bound_is_worth_its_cost() -> None:
     def worse(share: Fraction) -> float:
         pairs = [(each, cost) for each in held for cost in costs]
         ratios = [
-            rmse_of(each, share * cost * PART, cost * (1 - PART)) / rmse_of(each, cost * PART, cost * (1 - PART))
+            rmse_of(each, share * cost * BOUND_SHARE, cost * (1 - BOUND_SHARE))
+            / rmse_of(each, cost * BOUND_SHARE, cost * (1 - BOUND_SHARE))
             for each, cost in pairs
         ]
         return float(np.exp(np.mean(np.log(ratios))))
 
-    saved_ = 1 / float(1 - PART)
-    assert worse(1 - PART) < saved_ < worse(Fraction(1, 2))
+    saved_ = 1 / float(1 - BOUND_SHARE)
+    assert worse(1 - BOUND_SHARE) < saved_ < worse(Fraction(1, 2))
     assert worse(Fraction(2)) < 1 / saved_
 
 
@@ -85,7 +86,7 @@ def test_a_bound_is_bought_once_and_said(tmp_path: Path) -> None:
     asked = clinic(tmp_path, pa.table({"x": ANCHOR}), columns=AUTO, budget=dp.Budget(epsilon=10))
     first = asked.ask("SELECT AVG(x) AS m FROM visits", epsilon=1)
     assert first.cost.pure == 1
-    assert any("x is clamped to 0 to" in each and "found in the data" in each for each in first.heard.remarks)
+    assert any("x is clamped to 0 to" in each and "found in the data" in each for each in first.bill.remarks)
     assert asked.ask("SELECT AVG(x) AS m FROM visits", epsilon=1).cost == dp.Loss.ZERO
     second = asked.ask("SELECT MEDIAN(x) FROM visits", epsilon=1)
     assert second.cost.pure == Fraction(9, 10)
@@ -99,11 +100,11 @@ def test_a_bound_is_bought_once_and_said(tmp_path: Path) -> None:
 def bounds_of(asked: dp.Curator) -> list[Fraction]:
     """What was spent on each bound, in turn."""
     plans = [record.read(entry.fact.mechanism) for entry in asked.ledger if isinstance(entry.fact, Charge)]
-    return [plan.laws[0] for plan in plans if isinstance(plan.measures[0], Ceilings)]
+    return [plan.laws[0] for plan in plans if isinstance(plan.measures[0], UpperBound)]
 
 
 def said_of(answer: dp.Answer) -> str:
-    return next(each for each in answer.heard.remarks if "is clamped to" in each)
+    return next(each for each in answer.bill.remarks if "is clamped to" in each)
 
 
 def test_a_bound_that_was_found_serves_other_costs(tmp_path: Path) -> None:
@@ -112,14 +113,14 @@ def test_a_bound_that_was_found_serves_other_costs(tmp_path: Path) -> None:
     assert "was found in the data, for ε = 0.1." in said_of(first)
     for cost in ("0.25", "0.5", "1.1"):
         answer = asked.ask("SELECT AVG(x) AS m FROM visits WHERE x > 3", epsilon=cost)
-        assert answer.cost.pure == Fraction(cost) * (1 - PART)
+        assert answer.cost.pure == Fraction(cost) * (1 - BOUND_SHARE)
         assert "was found earlier, and costs nothing now; it was for ε = 0.1." in said_of(answer)
         assert said_of(answer).split(":")[0] == said_of(first).split(":")[0]
-    assert bounds_of(asked) == [PART]
+    assert bounds_of(asked) == [BOUND_SHARE]
     dearer = asked.ask("SELECT AVG(x) AS m FROM visits", epsilon=5)  # a fifth of the rows above it, for a tenth of 5
-    assert (dearer.cost.pure, bounds_of(asked)) == (5, [PART, 5 * PART])
+    assert (dearer.cost.pure, bounds_of(asked)) == (5, [BOUND_SHARE, 5 * BOUND_SHARE])
     assert "for ε = 0.5." in said_of(asked.ask("SELECT SUM(x) FROM visits", epsilon="0.3"))  # the most exact one
-    assert bounds_of(asked) == [PART, 5 * PART]
+    assert bounds_of(asked) == [BOUND_SHARE, 5 * BOUND_SHARE]
 
 
 def test_the_same_question_keeps_the_bounds_it_was_asked_with(tmp_path: Path) -> None:
@@ -137,8 +138,8 @@ def test_the_same_question_keeps_the_bounds_it_was_asked_with(tmp_path: Path) ->
         assert again.cost == dp.Loss.ZERO
         assert (list(again), again.plan) == (list(before), before.plan)
     assert (asked.left.pure, bounds_of(asked)) == (spent, bought)
-    part = PART / 2
-    assert bought == [part / 2, part / 2, 4 * PART, 8 * part]  # of 8 only x needs one
+    part = BOUND_SHARE / 2
+    assert bought == [part / 2, part / 2, 4 * BOUND_SHARE, 8 * part]  # of 8 only x needs one
 
 
 def test_a_bound_of_other_rows_is_another(tmp_path: Path) -> None:
@@ -187,7 +188,7 @@ def test_what_needs_a_known_bound_is_refused(tmp_path: Path) -> None:
 def test_how_many_rows_a_bound_leaves_just_above_it(epsilon: str, neighbours: Any) -> None:
     """By the exact chances of the bounds that leave all these records between them and ten times as much; of a quarter
     as many it would not be true."""
-    m = Ceiling(epsilon=epsilon, last=len(LADDER.rungs) - 1, neighbours=neighbours)
+    m = UpperBoundMechanism(epsilon=epsilon, last=len(LADDER.rungs) - 1, neighbours=neighbours)
     rows = math.ceil(m.error.above(3))
 
     def chance(many: int, rung: int) -> float:
@@ -218,7 +219,7 @@ def test_a_bound_too_high_for_the_question_is_lowered(tmp_path: Path) -> None:
         )
     answer = asked.ask("SELECT SUM(x) AS s FROM visits", epsilon=9)
     assert answer.cost.pure == 9
-    assert any("x is clamped to 0 to" in each for each in answer.heard.remarks)
+    assert any("x is clamped to 0 to" in each for each in answer.bill.remarks)
 
 
 def test_joins_that_do_not_read_it_are_answered(tmp_path: Path) -> None:
@@ -253,11 +254,11 @@ columns.x = { min = 0, max = "auto", step = "0.01" }
 def test_whoever_joins_changes_nothing_but_the_bound_and_numbers(tmp_path: Path) -> None:
     """Somebody with a value of a million among ten thousand: the bound stays, but for a probability that is paid."""
     rungs = np.array([float(each) for each in LADDER.rungs])
-    m = Ceiling(epsilon=PART, last=len(rungs) - 1)
+    m = UpperBoundMechanism(epsilon=BOUND_SHARE, last=len(rungs) - 1)
     before, after = (
         m.choose.probabilities(m.scores(Histogram.of(np.searchsorted(rungs, data).astype(np.int64))))
         for data in (ANCHOR, np.append(ANCHOR, 1e6))
     )
     seen = before > 1e-200
-    assert np.abs(np.log(after[seen] / before[seen])).max() <= float(PART) + 1e-9
+    assert np.abs(np.log(after[seen] / before[seen])).max() <= float(BOUND_SHARE) + 1e-9
     assert h.masked("0 to 500") == h.masked("0 to 2000")

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import discreet as dp
-from discreet.engines.duckdb.snapshot import DuckDBSnapshot, Look
+from discreet.engines.duckdb.snapshot import DuckDBSnapshot, RunningQuery
 from discreet.errors import Interrupted
 
 CATALOGUE = """\
@@ -58,7 +58,7 @@ def test_a_look_that_is_given_up_leaves_the_index_in_use(tmp_path: Path, monkeyp
         curator.index()
         plain = DuckDBSnapshot._found
 
-        def late(self: DuckDBSnapshot, plan: object, texts: object, look: Look, index: object = None) -> object:
+        def late(self: DuckDBSnapshot, plan: object, texts: object, look: RunningQuery, index: object = None) -> object:
             if index is not None:
                 look.cancel()
                 raise TimeoutError("it took too long")
@@ -68,5 +68,5 @@ def test_a_look_that_is_given_up_leaves_the_index_in_use(tmp_path: Path, monkeyp
             patch.setattr(DuckDBSnapshot, "_found", late)
             with pytest.raises(Interrupted):
                 curator.ask("SELECT w, COUNT(*) FROM t GROUP BY w", epsilon="1")
-        index = curator.engine.latest.shelf.current(curator.engine.latest.version)
+        index = curator.engine.latest.index_store.current(curator.engine.latest.version)
         assert index.trusted

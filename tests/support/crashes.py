@@ -6,7 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import discreet as dp
-from discreet.ledger.facts import Again, Charge, Kept
+from discreet.ledger.facts import Charge, Kept, Retry
 from support.spender import PRICE
 
 
@@ -34,7 +34,7 @@ def check(where: str, told: Told) -> int:
     assert told.receipts.keys() <= charges, "a receipt without its charge"
     for seq, charge in told.again.items():
         fact = facts[seq]
-        assert isinstance(fact, (Again, Charge))
+        assert isinstance(fact, (Retry, Charge))
         assert charge in charges
     assert told.shown <= kept, "an answer was shown that is not kept"
     assert len({charge for charge, _ in told.shown}) == len(told.shown), "two answers for one charge"

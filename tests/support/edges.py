@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from discreet.mechanisms.quantiles.interval import Edges
+from discreet.mechanisms.quantiles.interval import QuantileIntervalMechanism
 from support.contract import Table
 
 
-def edged(m: Edges) -> Any:
+def edged(m: QuantileIntervalMechanism) -> Any:
     """Both ends by the definition: how far ranks, with those added at one end, are from what is aimed at."""
 
     def end(data: list[int], point: int, aim: Fraction) -> Any:

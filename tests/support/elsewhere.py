@@ -18,14 +18,14 @@ import numpy as np
 from discreet.answers.answer import Answer
 from discreet.answers.explanation import Explanation, Explanations
 from discreet.answers.formats import answer_csv, answer_json, answer_stream, explanation_json
-from discreet.workload.results import Foreseen, Told
+from discreet.workload.results import WorkloadAnswers, WorkloadExplanation
 
 READERS: dict[str, Any] = {
     "answer/1": Answer,
     "explanation/1": Explanation,
     "explanations/1": Explanations,
-    "workload answers/1": Told,
-    "workload explanation/1": Foreseen,
+    "workload answers/1": WorkloadAnswers,
+    "workload explanation/1": WorkloadExplanation,
 }
 SURE = ("0.5", "0.95", "0.999999")
 
@@ -41,7 +41,7 @@ def told(found: Any) -> list[str]:
         return [str(found), explanation_json(found), repr((found.cost, found.joint)), *(str(each) for each in found)]
     with np.printoptions(threshold=10**7, floatmode="unique"):
         said = [repr(found), *(repr(found.margin(each)) for each in SURE), repr(list(found.labels)), repr(found.cost)]
-        if isinstance(found, Told):
+        if isinstance(found, WorkloadAnswers):
             beside = (found.cell_keys, found.left, found.receipt, found.remarks)
             return [*said, repr(found.values), repr(found.cells), repr(beside)]
         return [*said, repr((found.fits, found.strategy, found.expected_error))]
@@ -49,7 +49,7 @@ def told(found: Any) -> list[str]:
 
 def _answer(answer: Answer) -> Iterable[str]:
     yield from (repr(answer), answer._repr_html_(), repr((answer.columns, answer.kinds, answer.data.columns)))
-    yield repr((answer.cost, answer.left, vars(answer.receipt), answer.heard.remarks, answer.confidence))
+    yield repr((answer.cost, answer.left, vars(answer.receipt), answer.bill.remarks, answer.confidence))
     for simultaneous in (False, True):
         yield answer_json([answer], simultaneous=simultaneous)
         yield answer_csv(answer, simultaneous=simultaneous)

@@ -13,24 +13,24 @@ from discreet.catalogue.schema import Catalogue
 from discreet.core.coins import Coins
 from discreet.curator import session
 from discreet.curator.opening import engine_of
-from discreet.engines.duckdb.connection import Source
-from discreet.engines.duckdb.snapshot import DuckDBSnapshot, Look
+from discreet.engines.duckdb.connection import DuckDBSource
+from discreet.engines.duckdb.snapshot import DuckDBSnapshot, RunningQuery
 from discreet.engines.engine import Cancel
 from discreet.kernel.check import Certificate
 from discreet.plan.compile import compiler
-from discreet.plan.plan import Exact, Plan
+from discreet.plan.plan import ExactResult, Plan
 from discreet.procedures import procedure
 from discreet.procedures.procedure import Context, Procedure, Purchase, Sold
 
-Looks = Callable[..., tuple[Plan, Exact]]
+Looks = Callable[..., tuple[Plan, ExactResult]]
 
 
-def curator_of(catalogue: Catalogue, source: Source, ledger: dp.Ledger, **given: Any) -> dp.Curator:
+def curator_of(catalogue: Catalogue, source: DuckDBSource, ledger: dp.Ledger, **given: Any) -> dp.Curator:
     """A curator of these data."""
     return dp.Curator(engine_of(catalogue, source, ledger), ledger, **given)
 
 
-def aggregate(curator: dp.Curator, plan: Plan, permission: Any, coins: Coins) -> Exact:
+def aggregate(curator: dp.Curator, plan: Plan, permission: Any, coins: Coins) -> ExactResult:
     """The exact data of a plan, whatever the kernel says of it."""
     return curator.engine.snapshot().aggregate(unjudged(plan), permission, coins=coins, cancel=Cancel())[1]
 
@@ -47,11 +47,11 @@ def without_kernel(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(compiler, "_light", lambda *_: None)
 
 
-def indexed(curator: dp.Curator, plan: Plan) -> Exact | None:
+def indexed(curator: dp.Curator, plan: Plan) -> ExactResult | None:
     """The exact data of a plan as the index has them, or None where it does not."""
     snapshot = curator.engine.snapshot()
     assert isinstance(snapshot, DuckDBSnapshot)
-    return snapshot.indexed(plan, Look(0, Cancel(), time.monotonic() + 600))
+    return snapshot.indexed(plan, RunningQuery(0, Cancel(), time.monotonic() + 600))
 
 
 def between(curator: dp.Curator, through: Callable[[Looks], Looks]) -> None:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from discreet.kernel.evaluate import Choice, Tables, evaluate
 from discreet.kernel.functions import Moment
 from discreet.mechanisms.quantiles.histogram import Histogram
-from discreet.plan.plan import Exact, Plan
+from discreet.plan.plan import ExactResult, Plan
 
 EPOCH = 719_163  # the number of the day on which 1970 began
 DAY = 24 * 3600 * 10**6
@@ -135,7 +135,7 @@ def every_choice(plan: Plan, tables: Tables) -> Iterator[Choice]:
             yield Written(order, dict(zip(asked.starts, starts, strict=True)))
 
 
-def plainly(plan: Plan, found: Exact) -> Any:
+def plainly(plan: Plan, found: ExactResult) -> Any:
     """Exact data as plain tuples, private keys in an order."""
     places = list(range(len(found.units)))
     if plan.naming is not None:

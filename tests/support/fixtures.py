@@ -41,21 +41,21 @@ from discreet.curator.history import History
 from discreet.engines.duckdb.files import open_path
 from discreet.ledger.ledger import Ledger
 from discreet.mechanisms.quantiles.extreme import Extreme
-from discreet.mechanisms.quantiles.interval import Edges
+from discreet.mechanisms.quantiles.interval import QuantileIntervalMechanism
 from discreet.mechanisms.quantiles.many import Quantiles
 from discreet.mechanisms.selection.mode import Modes
-from discreet.mechanisms.selection.top_k import Places
+from discreet.mechanisms.selection.top_k import TopKRanking
 from discreet.mechanisms.threshold import GaussianThreshold
 from discreet.plan.draft import Draft
 from discreet.plan.expressions.tree import Apply, Field, Literal
-from discreet.plan.measures.count_batch import Batch
+from discreet.plan.measures.count_batch import CountBatch
 from discreet.plan.measures.distinct import Distinct
-from discreet.plan.measures.grouping_sets import Totals
+from discreet.plan.measures.grouping_sets import GroupingSets
 from discreet.plan.measures.measure import Measure
 from discreet.plan.measures.mode import Mode
 from discreet.plan.measures.moments import Moments
 from discreet.plan.measures.quantile_interval import QuantileInterval
-from discreet.plan.measures.quantiles import Extremes, Ranks
+from discreet.plan.measures.quantiles import Extremes, QuantileMeasure
 from discreet.plan.measures.sums import Sums
 from discreet.plan.measures.top_k import TopK
 from discreet.plan.plan import Key, Plan
@@ -301,15 +301,15 @@ def _noise(noise: Any) -> str:
     if isinstance(noise, Quantiles):
         ranks = ", ".join(show(each, 6) for each in noise.error.rank())
         return f"by halves, ε = {show(noise.epsilon)}, {noise.records} rows of a unit; ranks within {ranks}"
-    if isinstance(noise, Edges):
+    if isinstance(noise, QuantileIntervalMechanism):
         within = f"beyond by {noise.error.beyond()}, within {noise.error.within()}"
         return f"shift {noise.shift}, ε = {show(noise.epsilon)}, {noise.records} rows of a unit; {within}"
     if isinstance(noise, Extreme):
         return f"rank {noise.rank}, ε = {show(noise.epsilon)}, {noise.records} rows of a unit"
-    if isinstance(noise, (Modes, Places)):
+    if isinstance(noise, (Modes, TopKRanking)):
         kind = type(noise.choose).__name__ + (", monotone" if noise.choose.monotone else "")
         said = f"{kind}, ε = {show(noise.choose.epsilon)}, sensitivity {show(noise.choose.sensitivity)}"
-        return said + (f"; gap {show(noise.error.gap(), 6)}" if isinstance(noise, Places) else "")
+        return said + (f"; gap {show(noise.error.gap(), 6)}" if isinstance(noise, TopKRanking) else "")
     if isinstance(noise, Then):
         return "; ".join(f"reach {_reach(part.reach)}; {part.law}" for part in noise.mechanism.parts)
     return f"reach {_reach(noise.reach)}; {noise.law}"
@@ -322,18 +322,18 @@ def _reach(reach: Reach) -> str:
 def _measure(measure: Measure) -> str:
     if isinstance(measure, TopK):
         return f"the {'last' if measure.least else 'first'} {measure.k} of {measure.among} by {_measure(measure.score)}"
-    if isinstance(measure, Totals):
+    if isinstance(measure, GroupingSets):
         tables = ", ".join(
             f"{w} × ({', '.join(map(str, t))})" for t, w in zip(measure.tables, measure.weights, strict=True)
         )
         return f"{_measure(measure.of)}, by {tables}"
-    if isinstance(measure, Batch):
+    if isinstance(measure, CountBatch):
         rows, cells = measure.strategy.shape[0], measure.strategy.cells
         return f"{rows} combinations of {cells} regions: {', '.join(measure.values)} of {words(measure.of)}"
     said = ", ".join(measure.parts)
     if isinstance(measure, Mode):
         return f"mode of {words(measure.of)} in {', '.join(_constant(each) for each in measure.values)}"
-    if isinstance(measure, (Ranks, Extremes, QuantileInterval)):
+    if isinstance(measure, (QuantileMeasure, Extremes, QuantileInterval)):
         return f"{said} of {words(measure.of)}{_range(measure.low, measure.high, measure.step)}"
     if isinstance(measure, Distinct):
         return f"distinct {words(measure.of)}"

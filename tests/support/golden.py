@@ -16,7 +16,7 @@ import numpy as np
 
 from discreet.core.coins import Coins
 from discreet.core.record import read
-from discreet.plan.plan import Exact
+from discreet.plan.plan import ExactResult
 
 FOLDER = Path(__file__).parents[1] / "golden"
 RECORDS = (Path(__file__).parents[1] / "records.jsonl").read_text().splitlines()
@@ -81,7 +81,7 @@ def secret_of(said: Any) -> Any:
     """What a mechanism is given, from what is written in `secrets.jsonl`."""
     if isinstance(said, dict) and "sums" in said:
         sums = tuple(np.array(each) for each in said["sums"])
-        return Exact(keys=tuple(map(tuple, said["keys"])), units=np.array(said["units"]), sums=sums)
+        return ExactResult(keys=tuple(map(tuple, said["keys"])), units=np.array(said["units"]), sums=sums)
     return tuple(said["tuple"]) if isinstance(said, dict) else said
 
 

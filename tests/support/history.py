@@ -38,7 +38,7 @@ from discreet.core.coins import SYSTEM, Coins, System
 from discreet.core.record import read
 from discreet.curator.curator import Curator
 from discreet.curator.opening import ledger_of
-from discreet.engines.duckdb.connection import Source
+from discreet.engines.duckdb.connection import DuckDBSource
 from discreet.learn import KMeans
 from discreet.ledger import journal
 from discreet.ledger.facts import Charge
@@ -104,7 +104,7 @@ def opened(folder: Path, name: str, *, ledger: Path, rows: int | None = None, co
 def _clinic(folder: Path, ledger: Path, coins: Coins) -> Curator:
     said = replace(toml.read(folder / "clinic.toml"), ledger=str(ledger))
     frames = {each: pq.read_table(folder / "clinic" / f"{each}.parquet") for each in CLINIC}
-    source = Source(places={each: f'"{each}"' for each in CLINIC}, frames=frames)
+    source = DuckDBSource(places={each: f'"{each}"' for each in CLINIC}, frames=frames)
     return curator_of(said, source, ledger_of(said), coins=coins)
 
 

@@ -34,12 +34,12 @@ from discreet.core.laws.gaussian import DiscreteGaussian
 from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.core.mechanism import Then
 from discreet.core.reach import Reach
-from discreet.engines.duckdb.connection import Source
+from discreet.engines.duckdb.connection import DuckDBSource
 from discreet.engines.duckdb.files import open_path
 from discreet.engines.duckdb.frames import open_frame
 from discreet.ledger.facts import Charge
 from discreet.matrix.mechanism import Combined
-from discreet.plan.plan import Exact, Plan
+from discreet.plan.plan import ExactResult, Plan
 from support.engines import aggregate, curator_of
 from support.kit import Script
 
@@ -149,32 +149,32 @@ def arrow(rows: Rows) -> pa.Table:
     return pa.Table.from_pylist(rows, STORED)
 
 
-def _arrow(rows: Rows, folder: Path) -> Source:
+def _arrow(rows: Rows, folder: Path) -> DuckDBSource:
     return open_frame(arrow(rows), "data", STORED.names)
 
 
-def _pandas(rows: Rows, folder: Path) -> Source:
+def _pandas(rows: Rows, folder: Path) -> DuckDBSource:
     kinds = {pa.int64(): pd.Int64Dtype(), pa.string(): pd.StringDtype()}
     return open_frame(arrow(rows).to_pandas(types_mapper=kinds.get), "data", STORED.names)
 
 
-def _objects(rows: Rows, folder: Path) -> Source:
+def _objects(rows: Rows, folder: Path) -> DuckDBSource:
     """Texts as Python has them."""
     frame = arrow(rows).to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
     texts = [field.name for field in STORED if field.type == pa.string()]
     return open_frame(frame.astype(dict.fromkeys(texts, object)), "data", STORED.names)
 
 
-def _polars(rows: Rows, folder: Path) -> Source:
+def _polars(rows: Rows, folder: Path) -> DuckDBSource:
     return open_frame(pl.from_arrow(arrow(rows)), "data", STORED.names)
 
 
-def _parquet(rows: Rows, folder: Path) -> Source:
+def _parquet(rows: Rows, folder: Path) -> DuckDBSource:
     pq.write_table(arrow(rows), folder / "data.parquet", row_group_size=64)
     return open_path(folder / "data.parquet", ["data"])
 
 
-def _duckdb(rows: Rows, folder: Path) -> Source:
+def _duckdb(rows: Rows, folder: Path) -> DuckDBSource:
     path = folder / "data.duckdb"
     path.unlink(missing_ok=True)
     with duckdb.connect(str(path)) as connection:
@@ -191,13 +191,13 @@ def csv_text(rows: Rows) -> str:
     return text.getvalue()
 
 
-def _csv(rows: Rows, folder: Path) -> Source:
+def _csv(rows: Rows, folder: Path) -> DuckDBSource:
     """Written by a program that quotes line breaks and doubles quotes."""
     (folder / "data.csv").write_text(csv_text(rows), newline="")
     return open_path(folder / "data.csv", ["data"], csv={"data": Csv(newlines=True)})
 
 
-PLACES: dict[str, Callable[[Rows, Path], Source]] = {
+PLACES: dict[str, Callable[[Rows, Path], DuckDBSource]] = {
     "arrow": _arrow,
     "pandas": _pandas,
     "objects": _objects,
@@ -230,7 +230,7 @@ class Clinic:
         ledger = dp.Ledger(self.ledger, dataset="clinic", budget=self.budget, neighbours=self.neighbours, unit="person")
         return curator_of(catalogue, PLACES[self.place](rows, self.folder), ledger, coins=coins)
 
-    def exact(self, rows: Rows, plans: Sequence[Plan], coins: Callable[[], Coins]) -> list[Exact]:
+    def exact(self, rows: Rows, plans: Sequence[Plan], coins: Callable[[], Coins]) -> list[ExactResult]:
         """The exact sums of these plans, with the same coins for each."""
         with self.curator(rows) as curator:
             return [look(curator, plan, coins()) for plan in plans]
@@ -243,7 +243,7 @@ class Clinic:
         return [row for n, row in enumerate(rows) if n not in gone] + hostile
 
 
-def look(curator: dp.Curator, plan: Plan, coins: Coins) -> Exact:
+def look(curator: dp.Curator, plan: Plan, coins: Coins) -> ExactResult:
     """What the engine returns for a plan that was paid for."""
     version = curator.engine.snapshot().version
     receipt = curator.ledger.spend(plan, version=version)
@@ -263,7 +263,7 @@ def plan_of(curator: dp.Curator, sql: str, epsilon: Any = 1) -> Plan:
     return curator.explain(sql, epsilon=epsilon).plan
 
 
-def exact(clinic: Clinic, rows: Rows, sql: str, salt: bytes = bytes(16)) -> Exact:
+def exact(clinic: Clinic, rows: Rows, sql: str, salt: bytes = bytes(16)) -> ExactResult:
     with clinic.curator(rows) as curator:
         return look(curator, plan_of(curator, sql), Script(salt))
 
@@ -422,9 +422,9 @@ def seen(curator: dp.Curator, asked: Asked) -> list[object]:
         answer = curator.ask(asked.sql, **options)
     except (dp.Refusal, dp.Broken) as no:
         return [type(no).__name__, str(no), str(curator.left)]
-    found: list[object] = ["answer", answer.columns, answer.kinds, repr(answer.cost), answer.left, answer.heard.entry]
+    found: list[object] = ["answer", answer.columns, answer.kinds, repr(answer.cost), answer.left, answer.bill.entry]
     arrow = answer.to_arrow()
-    found += [str(arrow.schema), str(curator.left), answer.heard.remarks]
+    found += [str(arrow.schema), str(curator.left), answer.bill.remarks]
     if asked.private:
         keys = [key for row in answer for key in row[: asked.keys]]
         assert UNIQUE not in str(keys)

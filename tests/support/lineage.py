@@ -16,9 +16,9 @@ import pyarrow as pa
 import discreet as dp
 from discreet.catalogue import declarations
 from discreet.catalogue.schema import Catalogue, Table
-from discreet.engines.duckdb.connection import Source
+from discreet.engines.duckdb.connection import DuckDBSource
 from discreet.engines.duckdb.files import open_path
-from discreet.plan.plan import Exact, Plan
+from discreet.plan.plan import ExactResult, Plan
 from support import hostile as h
 from support.engines import aggregate, curator_of
 from support.kit import Script
@@ -34,13 +34,13 @@ def table(name: str, unit: str | None = None, **said: Any) -> Table:
         name=name,
         columns=tuple(declarations.column(key, value) for key, value in columns.items()),
         unit=column,
-        through=through,
+        unit_reference=through,
         key=declarations.key(said.pop("key", None)),
         **said,
     )
 
 
-def curator(source: Source, tables: Iterable[Table], neighbours: Any = "add-remove") -> dp.Curator:
+def curator(source: DuckDBSource, tables: Iterable[Table], neighbours: Any = "add-remove") -> dp.Curator:
     """A curator of these tables, with more to spend than anybody asks for."""
     catalogue = Catalogue(name="held", budget=BUDGET, tables=tuple(tables), neighbours=neighbours)
     ledger = dp.Ledger(None, dataset="held", budget=BUDGET, neighbours=neighbours, unit="person")
@@ -66,7 +66,7 @@ class Paid:
         return mechanism
 
 
-def exact(curator: dp.Curator, plan: Plan, salt: int = 0) -> Exact:
+def exact(curator: dp.Curator, plan: Plan, salt: int = 0) -> ExactResult:
     """The exact sums under a salt."""
     return aggregate(curator, plan, Paid(), Script(salt.to_bytes(16, "little")))
 
@@ -77,7 +77,7 @@ def asked(curator: dp.Curator, sql: str, salt: int = 0) -> list[int]:
     return [int(x) for part in found.sums for x in part.flat]
 
 
-def moved(plan: Plan, before: Exact, after: Exact) -> list[np.ndarray]:
+def moved(plan: Plan, before: ExactResult, after: ExactResult) -> list[np.ndarray]:
     """The change of each measure, by group; for private keys, a group that is not there is empty."""
     if plan.naming is None:
         return [b.astype(object) - a.astype(object) for a, b in zip(before.sums, after.sums, strict=True)]
@@ -171,7 +171,7 @@ class Country:
         """A curator of a database."""
         frames = {name: self._frame(name, rows) for name, rows in held.items()}
         frames |= {name: pa.Table.from_pylist(rows) for name, rows in PUBLIC.items()}
-        source = Source(places={name: f'"{name}"' for name in frames}, frames=frames)
+        source = DuckDBSource(places={name: f'"{name}"' for name in frames}, frames=frames)
         return curator(source, self.tables, self.neighbours)
 
     def _frame(self, name: str, rows: Rows) -> pa.Table:

@@ -11,7 +11,7 @@ import numpy as np
 
 import discreet as dp
 from discreet.plan.measures.measure import Measure
-from discreet.plan.plan import Exact, Plan
+from discreet.plan.plan import ExactResult, Plan
 from support import engines
 from support import hostile as h
 
@@ -40,14 +40,14 @@ def compare(clinic: h.Clinic, name: str, asked: Sequence[h.Asked], *, explain: b
             assert before == after, sql
 
 
-Seam = Callable[[Exact], Exact]
+Seam = Callable[[ExactResult], ExactResult]
 
 
 def seam(curator: dp.Curator, through: Seam) -> None:
     """Put something between the engine and the noise."""
 
     def seen(look: engines.Looks) -> engines.Looks:
-        def aggregate(*given: Any, **more: Any) -> tuple[Plan, Exact]:
+        def aggregate(*given: Any, **more: Any) -> tuple[Plan, ExactResult]:
             plan, exact = look(*given, **more)
             return plan, through(exact)
 
@@ -123,7 +123,7 @@ def somebody(chance: random.Random, name: str | None, rows: int, *, eager: bool 
     return [h.person(name, **{key: chance.choice(values) for key, values in said.items()}) for _ in range(rows)]
 
 
-def moved(plan: Plan, before: Exact, after: Exact) -> list[np.ndarray]:
+def moved(plan: Plan, before: ExactResult, after: ExactResult) -> list[np.ndarray]:
     """The change of each measure; for private keys, a group that is not there is empty."""
     if plan.naming is None:
         return [b.astype(object) - a.astype(object) for a, b in zip(before.sums, after.sums, strict=True)]

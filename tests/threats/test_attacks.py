@@ -86,7 +86,7 @@ def _paid(asked: dp.Curator) -> tuple:
 def test_an_answer_that_is_too_large_is_no_free_try(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether it is too large depends on the noise; a second look for nothing would be a second draw."""
     asked = dp.open(pa.table({"t": ["x" * 100] * 500}), columns={"t": str}, budget=BUDGET)
-    monkeypatch.setattr(keeping, "LARGEST", 50)
+    monkeypatch.setattr(keeping, "MAX_RELEASE_BYTES", 50)
     looks = []
     between(asked, lambda look: lambda *given, **more: looks.append(1) or look(*given, **more))
     for _ in range(3):

@@ -162,7 +162,7 @@ def test_what_the_engine_said_is_for_the_owner_alone(
 
     with dp.Curator.load(catalogue(tmp_path)) as curator:
         with monkeypatch.context() as patch:
-            patch.setattr(snapshot, "exact", fail)
+            patch.setattr(snapshot, "exact_data", fail)
             with pytest.raises(dp.Broken) as no:
                 curator.ask(SUM, epsilon=1)
         assert "Bob" not in repr(no.value)
@@ -224,7 +224,7 @@ def test_questions_under_way_when_it_stops_are_all_told_the_same(
     clinic: h.Clinic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Eight at once, of which one fails: the others would be eight bits, so they are kept from whoever asked."""
-    gate, plain, told = threading.Barrier(8), snapshot.exact, dict[int, str]()
+    gate, plain, told = threading.Barrier(8), snapshot.exact_data, dict[int, str]()
 
     def exact(plan: Plan, *rest: Any) -> Any:
         found = plain(plan, *rest)
@@ -243,7 +243,7 @@ def test_questions_under_way_when_it_stops_are_all_told_the_same(
 
     with clinic.curator(h.PEOPLE) as curator:
         with monkeypatch.context() as patch:
-            patch.setattr(snapshot, "exact", exact)
+            patch.setattr(snapshot, "exact_data", exact)
             threads = [threading.Thread(target=ask, args=(n,), name=str(n)) for n in range(8)]
             for each in threads:
                 each.start()
@@ -371,7 +371,7 @@ def test_a_question_is_begun_again_so_often_and_no_more(clinic: h.Clinic, monkey
 
     with clinic.curator(h.PEOPLE) as curator:
         with monkeypatch.context() as patch:
-            patch.setattr(snapshot, "exact", cancel)
+            patch.setattr(snapshot, "exact_data", cancel)
             for _ in range(1 + balances.TRIES):
                 with pytest.raises(GeneratorExit):
                     curator.ask(COUNT, epsilon=1)
@@ -447,7 +447,7 @@ def test_data_that_change_hide_whether_the_engine_failed(tmp_path: Path, monkeyp
     path = catalogue(tmp_path)
     for fails in (False, True):
         with dp.Curator.load(path) as curator:
-            plain = snapshot.exact
+            plain = snapshot.exact_data
 
             def exact(*given: Any, plain: Any = plain, fails: bool = fails) -> Any:
                 swap(tmp_path, 100 + fails)
@@ -455,7 +455,7 @@ def test_data_that_change_hide_whether_the_engine_failed(tmp_path: Path, monkeyp
                     raise OverflowError
                 return plain(*given)
 
-            monkeypatch.setattr(snapshot, "exact", exact)
+            monkeypatch.setattr(snapshot, "exact_data", exact)
             with pytest.raises(Interrupted) as no:
                 curator.ask(f"{SUM} WHERE cost > {fails:d}", epsilon=1)
             monkeypatch.undo()

@@ -50,7 +50,7 @@ def asked(world: World) -> Iterator[str]:
 def test_an_index_of_hostile_units(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Under one salt: both neighbours within reach from the index, and each person alone adds up to all of them."""
     dice = random.Random(form)
-    monkeypatch.setattr(index_build, "PART", dice.choice([3, 10**6]))
+    monkeypatch.setattr(index_build, "BATCH_ROWS", dice.choice([3, 10**6]))
     world = World.random(dice, form=form, place="duckdb")
     pair = world.pair(dice)
     parts = [pair.held(0), pair.held(1), *(each.held for each in pair.people[0])]
@@ -142,7 +142,7 @@ def test_families_are_charged_alike(tmp_path: Path) -> None:
             declared = table("data", "who", rows_per_unit=2, columns={"x": (0, 50)})
             catalogue = Catalogue(name=name, budget=BUDGET, tables=(declared,), families=family)
             ledger = dp.Ledger(tmp_path / f"{n}.ledger", dataset=name, budget=BUDGET, families=family, unit="person")
-            places = connection.Source(places={"data": '"data"'}, frames={"data": frame})
+            places = connection.DuckDBSource(places={"data": '"data"'}, frames={"data": frame})
             with curator_of(catalogue, places, ledger) as curator:
                 said += [transcript(curator, f"SELECT SUM(x) FROM data WHERE x > {m}") for m in range(3)]
         heard.append(said)

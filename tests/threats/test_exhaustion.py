@@ -28,17 +28,17 @@ from discreet.core import work
 from discreet.core.exact import ball, precision
 from discreet.core.laws.gaussian import DiscreteGaussian
 from discreet.core.laws.laplace import DiscreteLaplace
-from discreet.core.laws.law import least
+from discreet.core.laws.law import least_integer
 from discreet.curator.curator import Curator
 from discreet.ledger.facts import Charge
 from discreet.plan.draft import Draft
 from discreet.plan.expressions.tree import Literal
-from discreet.plan.output import shown
+from discreet.plan.output import output_columns
 from discreet.plan.plan import Plan
 from discreet.plan.pricing import plans_for
 from discreet.plan.terms import Within, read_terms, search
 from discreet.postprocess import sizes
-from discreet.postprocess.sizes import fits
+from discreet.postprocess.sizes import check_sizes
 from discreet.sql import query as q
 from discreet.sql.parameters import Parameters
 from discreet.sql.parser.parse import parse
@@ -208,8 +208,8 @@ def test_no_text_is_longer_than_its_bound(seed: int) -> None:
 
 def test_a_view_is_refused_by_its_letters_its_parts_and_its_columns(curator: Curator) -> None:
     with pytest.raises(dp.NotAllowed, match="20,000 letters"):
-        fits(view(f"SELECT {nested('(@ || @)', 'k', 5)} AS a FROM t"), {"k": "text"})
-    fits(view(f"SELECT {nested('(@ || @)', 'k', 4)} AS a FROM t"), {"k": "text"})
+        check_sizes(view(f"SELECT {nested('(@ || @)', 'k', 5)} AS a FROM t"), {"k": "text"})
+    check_sizes(view(f"SELECT {nested('(@ || @)', 'k', 4)} AS a FROM t"), {"k": "text"})
     grown = nested("(SELECT a || a || a || a AS a FROM @)", "(SELECT COUNT(*) || 'abcdefghij' AS a FROM people)", 6)
     with pytest.raises(dp.NotAllowed, match="20,000 letters"):  # by names, layer after layer
         curator.explain(f"SELECT a FROM {grown}")
@@ -235,7 +235,7 @@ def test_work_is_counted_the_same_whatever_is_remembered(data: Path) -> None:
         once = [first.worked(each, None)[1] for each in texts]
         again = [second.worked(each, None)[1] for each in reversed(texts)]
         assert once == again[::-1] == [first.worked(each, None)[1] for each in texts]
-        assert all(0 < each <= work.MOST_WORK for each in once)
+        assert all(0 < each <= work.MAX_WORK for each in once)
 
 
 def test_a_question_that_takes_too_much_work_is_refused_with_the_same_sentence(
@@ -243,14 +243,14 @@ def test_a_question_that_takes_too_much_work_is_refused_with_the_same_sentence(
 ) -> None:
     said = set()
     for _ in range(3):
-        with work.counted(200_000):
+        with work.limited_work(200_000):
             work.spend(150_000)
             with pytest.raises(dp.NotAllowed, match="too large to plan") as refused:
                 work.spend(50_001)
         said.add(str(refused.value))
     assert len(said) == 1
     work.spend(10**12)  # where nobody counts
-    monkeypatch.setattr(work.counted.__wrapped__, "__defaults__", (50_000,))  # type: ignore[attr-defined]
+    monkeypatch.setattr(work.limited_work.__wrapped__, "__defaults__", (50_000,))  # type: ignore[attr-defined]
     for text in (filters(30), where("age > 1 AND " * 900 + "smoker"),
                  "SELECT COUNT(*) FROM visits GROUP BY CUBE (sex, ward, night, storey, age % 2)"):  # fmt: skip
         with pytest.raises(dp.NotAllowed, match="too large to plan"):
@@ -274,13 +274,13 @@ def test_a_list_of_too_much_work_is_refused_before_anything_is_paid(
     sums = [f"SELECT SUM(age + {n}) FROM people" for n in range(60)]
     for questions in (apart, regions, sums):
         least = 60 * (work.QUESTION + work.NUMBER)
-        monkeypatch.setattr(work, "MOST_WORK_TOGETHER", least)
+        monkeypatch.setattr(work, "MAX_WORK_TOGETHER", least)
         for _ in range(2):  # whatever is remembered
             with pytest.raises(dp.NotAllowed, match="several shorter lists"):
                 curator.explain_many(questions, **how)
             with pytest.raises(dp.NotAllowed, match="several shorter lists"):
                 curator.ask_many(questions, **how)
-        monkeypatch.setattr(work, "MOST_WORK_TOGETHER", 4 * least)
+        monkeypatch.setattr(work, "MAX_WORK_TOGETHER", 4 * least)
         assert len(curator.explain_many(questions, **how)) == 60
     assert not [entry for entry in curator.ledger if isinstance(entry.fact, Charge)]
 
@@ -288,7 +288,7 @@ def test_a_list_of_too_much_work_is_refused_before_anything_is_paid(
 def test_the_regions_of_a_list_are_counted(curator: Curator, monkeypatch: pytest.MonkeyPatch) -> None:
     regions = [f"SELECT COUNT(*) FROM people WHERE height > {n}" for n in range(60)]
     alone = sum(curator.worked(each, None)[1] + work.QUESTION for each in regions)
-    monkeypatch.setattr(work, "MOST_WORK_TOGETHER", alone + work.REGION * 60**2 - 1)
+    monkeypatch.setattr(work, "MAX_WORK_TOGETHER", alone + work.REGION * 60**2 - 1)
     with pytest.raises(dp.NotAllowed, match="together"):
         curator.explain_many(regions)
 
@@ -304,7 +304,7 @@ def test_the_search_for_a_price_is_counted(curator: Curator) -> None:
 def test_a_thousand_plain_questions_are_not_too_many(curator: Curator) -> None:
     asked = [f"SELECT COUNT(*) FROM visits WHERE minutes > {n}" for n in range(1000)]
     steps = sum(curator.worked(each, None)[1] + work.QUESTION for each in asked)
-    assert steps < work.MOST_WORK_TOGETHER
+    assert steps < work.MAX_WORK_TOGETHER
 
 
 @pytest.mark.parametrize(("step", "leaf"), [
@@ -349,8 +349,8 @@ def plain_cost(draft: Draft, wanted: Within) -> Fraction:
         return any(narrow(plan) for plan in plans_for.__wrapped__(draft, epsilon, wanted.delta))
 
     def narrow(plan: Plan) -> bool:
-        readings, numbers = draft.measured(plan.measures).readings, shown(draft)
-        margins = [readings[n].margin(plan, wanted.confidence, draft.added) for n in numbers.bare]
+        readings, numbers = draft.measured(plan.measures).readings, output_columns(draft)
+        margins = [readings[n].margin(plan, wanted.confidence, draft.max_added_groups) for n in numbers.bare]
         known = all(each is not None and each <= margin for each in margins)
         return known and numbers.within(draft, plan, wanted.confidence, margin)
 
@@ -377,7 +377,7 @@ def test_a_price_is_the_one_of_the_plain_search(data: Path, seed: int) -> None:
                "confidence": chance.choice(["0.5", "0.95", "0.999", "0.9999999999"]), "delta": None}  # fmt: skip
         wanted = read_terms(epsilon=None, default=None, **how)  # type: ignore[arg-type]
         try:
-            draft = wanted.reachable(held.draft(text))
+            draft = wanted.check_terms(held.draft(text))
             plain = plain_cost(draft, wanted)
         except dp.Refusal as refusal:
             with pytest.raises(type(refusal)):
@@ -392,7 +392,7 @@ def test_prices_of_batches_are_those_of_the_plain_search(data: Path, seed: int) 
     counts = ", ".join(f"COUNT(*) FILTER (WHERE age > {n} AND score < {-n // 9})" for n in chance.sample(range(90), 9))
     wanted = read_terms(epsilon=None, within=chance.randint(1, 500), confidence="0.95", delta=None, default=None)
     with clinic(data) as held:
-        draft = wanted.reachable(held.draft(f"SELECT {counts} FROM people"))
+        draft = wanted.check_terms(held.draft(f"SELECT {counts} FROM people"))
         assert draft.recounted
         assert wanted.least_cost(draft) == plain_cost(draft, wanted)
 
@@ -431,7 +431,7 @@ def test_a_radius_is_the_one_of_the_plain_search(seed: int) -> None:
 @pytest.mark.parametrize("near", [0, 1, 2, 3, 5, 8, 100, 10**9])
 def test_the_least_is_found_from_anywhere(near: int) -> None:
     for answer in (0, 1, 2, 3, 4, 7, 8, 9, 50, 99, 100, 101, 1000):
-        assert least(lambda r, answer=answer: r >= answer, near) == answer  # type: ignore[misc]
+        assert least_integer(lambda r, answer=answer: r >= answer, near) == answer  # type: ignore[misc]
 
 
 # ── constants of other types ─────────────────────────────────────────────────────────────────────────────────────

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 import discreet as dp
-from discreet.core.contribution import Caps
+from discreet.core.contribution import ContributionBounds
 from discreet.engines.duckdb import connection
 from discreet.kernel import check as kernel
 from discreet.plan.expressions.tree import Apply, Field
@@ -420,7 +420,7 @@ def test_a_filter_says_nothing_of_the_rows_that_were_chosen_before_it(tmp_path: 
     )
     plan = replace(
         plan_of(held, "SELECT COUNT(*) FROM a"), table=UnitLimit(source=joined, unit="who", columns=("who2",), most=4),
-        where=same[1], caps=Caps(unit="who", rows=5, groups=1),
+        where=same[1], caps=ContributionBounds(unit="who", rows=5, groups=1),
     )  # fmt: skip
     with pytest.raises(dp.NotAllowed, match="could not verify"):
         check(held, plan)

@@ -19,7 +19,7 @@ from discreet.errors import FAILED
 from discreet.plan.measures.distinct import Distinct, UnitsWhere
 from discreet.plan.measures.measure import Measure
 from discreet.plan.measures.moments import Moments
-from discreet.plan.plan import Exact, Plan, Released
+from discreet.plan.plan import ExactResult, Plan, Released
 from support import hostile as h
 from support.kit import Script, tape
 from support.neighbours import (
@@ -81,7 +81,7 @@ def failing(plain: Any) -> Any:
     """An engine that fails where a sum is larger than the first one it saw."""
     first: list[int] = []
 
-    def aggregate(self: DuckDBSnapshot, plan: Plan, *rest: Any, **more: Any) -> tuple[Plan, Exact]:
+    def aggregate(self: DuckDBSnapshot, plan: Plan, *rest: Any, **more: Any) -> tuple[Plan, ExactResult]:
         found = plain(self, plan, *rest, **more)
         first.append(int(found[1].sums[0].sum()))
         if first[-1] > first[0]:
@@ -127,8 +127,8 @@ def test_a_key_that_leaks_is_seen(folder: Path, monkeypatch: pytest.MonkeyPatch)
 # ── only the engine sees people, and what it sees becomes an answer in one way ───────────────────────────────────
 
 
-def kept_in(found: list[Exact]) -> Seam:
-    def through(exact: Exact) -> Exact:
+def kept_in(found: list[ExactResult]) -> Seam:
+    def through(exact: ExactResult) -> ExactResult:
         found.append(exact)
         return exact
 
@@ -159,7 +159,7 @@ FREE = [
 
 def test_nothing_but_the_exact_sums_tells_two_databases_apart(folder: Path) -> None:
     """Put the sums of one in place of those of the other: with the same coins, every byte is the same."""
-    clinic, played, sums = h.Clinic(folder=folder), tape(1 << 17), list[Exact]()
+    clinic, played, sums = h.Clinic(folder=folder), tape(1 << 17), list[ExactResult]()
     one = run(clinic, h.PEOPLE, played, kept_in(sums))
     replay = iter(sums)
     assert one == run(clinic, h.PEOPLE + h.HOSTILE["all of it"], played, lambda _: next(replay))
@@ -171,10 +171,10 @@ def test_nothing_but_the_exact_sums_tells_two_databases_apart(folder: Path) -> N
 
 def released(
     clinic: h.Clinic, rows: h.Rows, played: bytes, monkeypatch: pytest.MonkeyPatch
-) -> list[tuple[Plan, Exact, Released, list[h.Call]]]:
+) -> list[tuple[Plan, ExactResult, Released, list[h.Call]]]:
     found, coins = [], Script(played)
     with clinic.curator(rows, coins) as curator:
-        seen = list[Exact]()
+        seen = list[ExactResult]()
         seam(curator, kept_in(seen))
         for asked in h.SUMS:
             if clinic.unit is None and "DISTINCT id" in asked.sql:

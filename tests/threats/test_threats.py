@@ -169,7 +169,7 @@ def test_02_if_an_engine_fails_all_the_same(
 
     with clinic.curator(h.PEOPLE) as curator:
         with monkeypatch.context() as patch:
-            patch.setattr(snapshot, "exact", fail)
+            patch.setattr(snapshot, "exact_data", fail)
             with pytest.raises(dp.Broken) as no:
                 curator.ask(COUNT, epsilon=1)
             assert str(no.value) == FAILED

@@ -19,7 +19,7 @@ import discreet as dp
 from discreet.core.coins import SYSTEM
 from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.engines.duckdb import snapshot
-from discreet.engines.duckdb.connection import Source
+from discreet.engines.duckdb.connection import DuckDBSource
 from discreet.engines.duckdb.snapshot import DuckDBSnapshot
 from discreet.errors import FAILED
 from discreet.ledger.journal import Journal
@@ -43,10 +43,10 @@ def test_09_the_charge_is_durable_before_a_row_is_read(
 ) -> None:
     """When the engine is asked, another process would find the charge on disk."""
     where, seen = tmp_path / "clinic.ledger", []
-    plain = Source.cursor
+    plain = DuckDBSource.cursor
 
     class Watched:
-        def __init__(self, source: Source) -> None:
+        def __init__(self, source: DuckDBSource) -> None:
             self.cursor = plain(source)
 
         def execute(self, text: str, *given: Any) -> Any:
@@ -58,7 +58,7 @@ def test_09_the_charge_is_durable_before_a_row_is_read(
             return getattr(self.cursor, name)
 
     with h.replace(clinic, ledger=where).curator(h.PEOPLE) as curator:
-        monkeypatch.setattr(Source, "cursor", lambda source: Watched(source))  # noqa: PLW0108
+        monkeypatch.setattr(DuckDBSource, "cursor", lambda source: Watched(source))  # noqa: PLW0108
         curator.ask(COUNT, epsilon=1)
         curator.ask(BY_LEVEL, epsilon=1)
         curator.ask(BY_LEVEL, epsilon=1)

@@ -10,7 +10,7 @@ import pytest
 
 import discreet as dp
 from discreet.engines.duckdb.snapshot import DuckDBSnapshot
-from discreet.plan.compile.join import DECLARED, REPEATED, ROOM
+from discreet.plan.compile.join import MAX_DECLARED_ROWS, MAX_JOINED_ROWS, REPEATED
 from support.lineage import asked, stored, table
 
 ROWS = 1_000_000 if os.environ.get("DISCREET_SOAK") else 250_000
@@ -100,7 +100,7 @@ def test_rows_that_meet_are_as_few_as_is_said(tmp_path: Path) -> None:
     both = "SELECT COUNT(*) FROM many JOIN few AS a ON many.who = a.who JOIN few AS b ON many.who = b.who"
     assert asked(curator, both)[0] <= 2000 * REPEATED
     pairs = "SELECT COUNT(*) FROM few AS a WHERE EXISTS (SELECT 1 FROM few AS b WHERE a.who = b.who AND b.y > a.y)"
-    assert asked(curator, pairs)[0] <= round(ROOM**0.5)
+    assert asked(curator, pairs)[0] <= round(MAX_JOINED_ROWS**0.5)
     same = "SELECT COUNT(DISTINCT a.who) FROM few AS a JOIN few AS b ON a.who = b.who AND a.y = b.y"
     assert asked(curator, same) == [2]
 
@@ -125,7 +125,7 @@ def test_tables_that_multiply_are_bounded_as_a_whole_or_refused(
         for sql in (f"SELECT COUNT(*) FROM {inside}", f"SELECT COUNT(*) FROM {joined('ten', times)}"):
             with pytest.raises(dp.NotAllowed, match="joined rows here"):
                 curator.explain(sql)
-    assert DECLARED <= 10**6
+    assert MAX_DECLARED_ROWS <= 10**6
 
 
 def test_a_pattern_meets_no_text_that_takes_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,9 +19,9 @@ from discreet.matrix.families import Intervals, Queries
 from discreet.matrix.gaussian_optimal import lower_bound
 from discreet.matrix.hierarchical import best_levels
 from discreet.matrix.mechanism import Combined
-from discreet.matrix.strategy import Detail, Each, Matrix, Merged, Spiked, Strategy, Total
+from discreet.matrix.strategy import Detail, Identity, Matrix, Merged, PIdentity, Strategy, Total
 from discreet.plan.estimates.discrete_tails import margins
-from discreet.workload import Planned, Workload
+from discreet.workload import Workload, WorkloadMechanism
 
 CLOSE = 0.02
 TOTALS = Workload(np.vstack([np.eye(256), np.ones((1, 256))]))
@@ -51,7 +51,7 @@ def laplace(design: Design) -> float:
 def test_figures_of_the_field(figures: Any) -> None:
     """By formula: nothing here is random. The plan is as good as the field's best, or better."""
     _, work, each, tree, wavelet, spiked, gaussian, bound = figures
-    assert laplace(Solved("", (Axis(work.queries, Each(work.cells)),))) == pytest.approx(each, rel=CLOSE)
+    assert laplace(Solved("", (Axis(work.queries, Identity(work.cells)),))) == pytest.approx(each, rel=CLOSE)
     if tree is not None:
         known = best_levels(work.queries, tree[0], LAPLACE, details=False, even=True)
         assert laplace(known) == pytest.approx(tree[1], rel=CLOSE)
@@ -173,8 +173,8 @@ def test_sensitivities_are_those_of_the_matrices(named: Any, neighbours: Any) ->
 ODD = [
     Strategy((Detail(4), Matrix(2, (1, -1)))),
     Strategy((Detail(2), Detail(3))),
-    Strategy((Merged((0, 1, -1, 1), Spiked((3, 2), (1, 2))), Total(3))),
-    Strategy((Matrix(3, (5, -7, 1, 0, 2, 2)), Each(2))),
+    Strategy((Merged((0, 1, -1, 1), PIdentity((3, 2), (1, 2))), Total(3))),
+    Strategy((Matrix(3, (5, -7, 1, 0, 2, 2)), Identity(2))),
 ]
 
 
@@ -216,7 +216,7 @@ SIX = 6.0  # standard errors: 2e-9 for each of some ten comparisons
 @pytest.mark.parametrize("cost", COSTS)
 def test_the_error_is_what_was_foretold(name: str, cost: str) -> None:
     """Thousands of releases: the mean squared error is the expected one, and would not be for a scale of 1.2."""
-    plan: Planned = PLANS[name](**{cost: "0.5"})
+    plan: WorkloadMechanism = PLANS[name](**{cost: "0.5"})
     counts = np.arange(plan.mechanism.cells) * 7 + 1
     work = plan.error.design.queries
     exact = SHIFTED @ counts if name == "merged" else work.times(counts[:, None].astype(float))[:, 0]
@@ -263,7 +263,7 @@ def test_all_ranges_of_a_thousand_cells_are_planned_once(monkeypatch: pytest.Mon
     plan = work.plan(epsilon=1)
     assert plan.expected_error == pytest.approx(125.4, rel=CLOSE)
     assert plan.expected_error < 0.2 * dict(plan.compared)["identity"]
-    monkeypatch.setattr(planner, "best_spiked", None)  # planning again would fail
+    monkeypatch.setattr(planner, "best_p_identity", None)  # planning again would fail
     assert Workload.ranges(1024).plan(epsilon="0.1").expected_error == pytest.approx(100 * 125.4, rel=CLOSE)
 
 

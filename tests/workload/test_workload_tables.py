@@ -18,19 +18,19 @@ import pyarrow.parquet as pq
 import pytest
 
 import discreet as dp
-from discreet.core.contribution import Caps
+from discreet.core.contribution import ContributionBounds
 from discreet.core.laws.gaussian import DiscreteGaussian
 from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.core.laws.price import Pure, Zcdp
-from discreet.core.record import MOST, read, write
+from discreet.core.record import MAX_RECORD_CHARS, read, write
 from discreet.engines.duckdb import connection
 from discreet.engines.duckdb.snapshot import DuckDBSnapshot
 from discreet.matrix import families, planner
-from discreet.matrix.strategy import Each, Matrix, Packed, Strategy, Total
+from discreet.matrix.strategy import Identity, Matrix, Packed, Strategy, Total
 from discreet.plan.expressions.tree import Field
 from discreet.plan.measures.sums import Sums
-from discreet.plan.measures.workload_cells import Cells
-from discreet.plan.plan import Exact, Key, Plan
+from discreet.plan.measures.workload_cells import WorkloadCells
+from discreet.plan.plan import ExactResult, Key, Plan
 from discreet.workload import Workload, procedure
 from support import lineage
 
@@ -175,7 +175,7 @@ def test_labels_are_made_when_they_are_read(monkeypatch: pytest.MonkeyPatch) -> 
         assert list(Workload.marginals((2, 3), ways=1).ask(curator, "data", by=["sex", "ward"], epsilon=1).labels) == [
             ("F", None), ("M", None), (None, "b"), (None, "a"), (None, "c"),
         ]  # fmt: skip
-        monkeypatch.setattr(families, "MOST_LISTED", 464)
+        monkeypatch.setattr(families, "MAX_LISTED", 464)
         with pytest.raises(dp.NotAllowed, match="too many to list"):
             _ = found.labels
 
@@ -233,12 +233,12 @@ ROWS, UNITS = Sums(parts=("rows",)), Sums(parts=("units",))
 KEY = Key(tree=Field(name="x", kind="integer"), kind="integer", span=(0, 3))
 
 
-def plans(work: Workload, of: Sums, caps: Caps, neighbours: Any) -> list[Plan]:
+def plans(work: Workload, of: Sums, caps: ContributionBounds, neighbours: Any) -> list[Plan]:
     """Every strategy there is for a workload of one key of four values, for an ε of 2 or a ρ of 3."""
     found = []
     for price in (Pure(Fraction(2)), Zcdp(Fraction(3))):
         for design in planner.designs(work.queries, price.family):
-            measure = Cells(
+            measure = WorkloadCells(
                 asked="0" * 64, of=of, cells=4, strategies=tuple(design.strategies), shares=tuple(design.shares)
             )
             draft = Plan(table="t", caps=caps, where=None, keys=(KEY,), measures=(measure,), naming=None,
@@ -256,7 +256,7 @@ def test_no_unit_costs_more_and_one_costs_as_much(of: Sums, work: Workload, cap:
 
     What all strategies lose together adds up, and no unit need be the furthest for all of them: so each on its own.
     """
-    caps = Caps(unit=cap[0] and "u", rows=cap[0], groups=cap[1])
+    caps = ContributionBounds(unit=cap[0] and "u", rows=cap[0], groups=cap[1])
     sizes = [each for k in range(caps.most_rows + 1) for each in combinations_with_replacement(range(4), k)]
     units = np.array([np.bincount(each, minlength=4) for each in sizes if len(set(each)) <= caps.most_groups])
     units = units if of is ROWS else np.minimum(units, 1)
@@ -340,7 +340,7 @@ def test_the_error_is_what_was_foretold(work: Workload, cost: dict[str, Any]) ->
         told = work.explain(curator, "data", by=by, **cost)
         (measure,) = told.plan.measures
         counts = np.arange(30) * 7 + 1
-        exact = Exact(keys=(), units=counts, sums=(counts[None, :],))
+        exact = ExactResult(keys=(), units=counts, sums=(counts[None, :],))
         off = []
         for _ in range(2000):
             column = told.plan.release(exact).sums[0]
@@ -619,12 +619,12 @@ def test_a_million_cells_are_asked_without_writing_a_matrix_out() -> None:
 
 def test_a_plan_on_record_is_whole_or_refused() -> None:
     half = Fraction(1, 2)
-    whole = {"asked": "a" * 64, "of": ROWS, "cells": 2, "strategies": (Strategy((Each(2),)), Strategy((Total(2),))),
+    whole = {"asked": "a" * 64, "of": ROWS, "cells": 2, "strategies": (Strategy((Identity(2),)), Strategy((Total(2),))),
              "shares": (half, half)}  # fmt: skip
-    measure = Cells(**whole)
+    measure = WorkloadCells(**whole)
     key = Key(tree=KEY.tree, kind="integer", span=(0, 1))
     laws = (DiscreteLaplace(2), DiscreteLaplace(2))
-    said: dict[str, Any] = {"table": "t", "caps": Caps(unit=None, rows=None, groups=None), "where": None,
+    said: dict[str, Any] = {"table": "t", "caps": ContributionBounds(unit=None, rows=None, groups=None), "where": None,
                             "naming": None, "keys": (key,), "measures": (measure,), "laws": (laws,)}  # fmt: skip
     plan = Plan(**said)
     assert read(write(plan)) == plan
@@ -632,7 +632,7 @@ def test_a_plan_on_record_is_whole_or_refused() -> None:
     for wrong in ({"cells": 3}, {"cells": 0}, {"shares": (half,)}, {"shares": (3 * half, -half)},
                   {"shares": (half, 2 * half)}, {"asked": "?"}, {"strategies": ()}, {"strategies": (7,)}):  # fmt: skip
         with pytest.raises(dp.NotUnderstood):
-            Cells(**whole | wrong)
+            WorkloadCells(**whole | wrong)
     for other in ({"keys": (KEY,)}, {"keys": ()}, {"measures": (measure, measure), "laws": (laws, laws)}):
         with pytest.raises(dp.NotUnderstood):
             Plan(**said | other)
@@ -646,7 +646,7 @@ def test_a_packed_matrix_is_the_matrix() -> None:
     ):  # fmt: skip
         packed, plain = Packed.of(matrix), Matrix.of(matrix)
         assert (packed.dense() == matrix).all()
-        assert (packed.norms, packed.widest, packed.rows) == (plain.norms, plain.widest, plain.rows)
+        assert (packed.norms, packed.max_row_norm, packed.rows) == (plain.norms, plain.max_row_norm, plain.rows)
         assert read(write(packed)) == packed
     text = Packed.of(np.eye(4, dtype=np.int64)).data
     bomb = Packed.of(np.ones((1, 1), np.int64)).data
@@ -662,8 +662,10 @@ def test_a_strategy_of_many_cells_fits_a_record_and_loses_nothing_by_it() -> Non
     assert isinstance(factor, Packed)
     assert plan.strategy == "factorised"
     assert plan.gap < 1e-3
-    assert len(write(plan.mechanism)) < MOST / 5
-    assert len(write(replace(plan.mechanism, strategies=(Strategy((Matrix.of(factor.dense()),)),)))) > MOST / 5
+    assert len(write(plan.mechanism)) < MAX_RECORD_CHARS / 5
+    assert (
+        len(write(replace(plan.mechanism, strategies=(Strategy((Matrix.of(factor.dense()),)),)))) > MAX_RECORD_CHARS / 5
+    )
 
 
 def test_a_strategy_that_is_too_long_for_a_record_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -674,12 +676,12 @@ def test_a_strategy_that_is_too_long_for_a_record_is_left_out(monkeypatch: pytes
         sizes = [len(write(each.plan)) for each in first.offers]
         most = sizes[0] - 1
         assert first.strategy == "p-identity"
-        monkeypatch.setattr(procedure.record, "MOST", most)
+        monkeypatch.setattr(procedure.record, "MAX_RECORD_CHARS", most)
         told = work.explain(curator, "data", by="age", epsilon=1)
         shorter = [each.plan for each, size in zip(first.offers, sizes, strict=True) if size <= most]
         assert 0 < len(shorter) < len(first.offers) - 1
         assert [each.plan for each in told.offers] == shorter
         assert told.plan == shorter[0]
-        monkeypatch.setattr(procedure.record, "MOST", 10)
+        monkeypatch.setattr(procedure.record, "MAX_RECORD_CHARS", 10)
         with pytest.raises(dp.NotAllowed, match="short enough"):
             work.explain(curator, "data", by="age", epsilon=1)

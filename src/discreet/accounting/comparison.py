@@ -27,9 +27,9 @@ from discreet.errors import NotUnderstood
 __all__ = ["Row", "compare"]
 
 Counts = Mapping[Mechanism, int]
-MANY = 20  # distinct mechanisms whose own curves are read; of the rest only what their losses say
+MAX_CURVES = 20  # distinct mechanisms whose own curves are read; of the rest only what their losses say
 EXACT = 1000  # equal mechanisms for which the formula of optimal composition is evaluated as it stands
-LARGE, SMALL = 100, Fraction(1, 10**14)  # ε and δ that doubles can still compose
+MAX_EPSILON, MIN_DELTA = 100, Fraction(1, 10**14)  # ε and δ that doubles can still compose
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,11 @@ def compare(history: Counts, delta: Number) -> list[Row]:
     sums = "sound for questions and costs chosen one after the other"
     fixed = "only if all costs were fixed in advance"
     batch = "only for a batch fixed in advance"
-    many = f"; of the {len(pieces)} different mechanisms {MANY} by their own curves" if len(pieces) > MANY else ""
+    many = (
+        f"; of the {len(pieces)} different mechanisms {MAX_CURVES} by their own curves"
+        if len(pieces) > MAX_CURVES
+        else ""
+    )
     ways: list[tuple[str, Callable[[], float], bool, str]] = [
         ("basic: sum of ε", lambda: _basic(pieces, at), True, sums),
         ("advanced composition", lambda: _advanced(pieces, at), False, fixed),
@@ -122,7 +126,7 @@ def _basic(pieces: Counts, at: Fraction) -> float:
 
 def _advanced(pieces: Counts, at: Fraction) -> float:
     points = _points(pieces)
-    if max(epsilon for epsilon, *_ in points) > LARGE:
+    if max(epsilon for epsilon, *_ in points) > MAX_EPSILON:
         raise NotUnderstood("e^ε is too large", code="not-composed", instead="read the other rows")
     counts: Counter[Fraction] = Counter()
     for epsilon, _, n in points:
@@ -159,7 +163,7 @@ def _renyi(pieces: Counts, at: Fraction) -> float:
 def _optimal(pieces: Counts, at: Fraction) -> float:
     """Return the ε of optimal composition: by the exact formula where all ε are equal, else numerically, rounded up."""
     points = _points(pieces)
-    if max(epsilon for epsilon, *_ in points) > LARGE:
+    if max(epsilon for epsilon, *_ in points) > MAX_EPSILON:
         raise NotUnderstood(
             "ε is too large to be composed optimally", code="not-composed", instead="read the other rows"
         )
@@ -175,14 +179,14 @@ def _optimal(pieces: Counts, at: Fraction) -> float:
 def _distributions(pieces: Counts, at: Fraction) -> float:
     """Return the ε from each mechanism's own curve δ(ε), as privacy loss distributions."""
     often, losses = Counter(pieces).most_common(), Counter[Loss]()
-    for piece, n in often[MANY:]:
+    for piece, n in often[MAX_CURVES:]:
         losses[piece.loss] += n
-    return _numeric(dict(often[:MANY]), _coarse(losses), at)
+    return _numeric(dict(often[:MAX_CURVES]), _coarse(losses), at)
 
 
 def _coarse(losses: Counter[Loss]) -> Counter[Loss]:
     """Round each loss up to one of a few if there are many different ones: more work would hardly change the result."""
-    if len(losses) <= MANY:
+    if len(losses) <= MAX_CURVES:
         return losses
     few = Counter[Loss]()
     for loss, n in losses.items():
@@ -211,7 +215,7 @@ def _numeric(mechanisms: Mapping[Mechanism, int], losses: Mapping[Loss, int], at
     curves += [(each, partial(_stated, each), n) for each, n in losses.items()]
     small = at / (1000 * sum(n for *_, n in curves))
     tops = [_top(loss, small) for loss, *_ in curves]
-    if max(tops) > LARGE or at < SMALL:
+    if max(tops) > MAX_EPSILON or at < MIN_DELTA:
         raise NotUnderstood(
             "ε is too large, or δ too small, to be composed numerically",
             code="not-composed",

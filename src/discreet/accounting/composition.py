@@ -10,14 +10,24 @@ import math
 from collections.abc import Mapping
 from fractions import Fraction
 
-from discreet.core.exact import Ball, Number, ball, ceiling, positive, price, probability, settle, whole
+from discreet.core.exact import (
+    Ball,
+    Number,
+    ball,
+    ceiling,
+    decide_positive,
+    positive,
+    positive_integer,
+    price,
+    probability,
+)
 
 __all__ = ["advanced", "advanced_sum", "basic", "optimal", "optimal_delta", "zcdp_simple"]
 
 
 def basic(epsilon: Number, k: int) -> Fraction:
     """Return kε for k mechanisms of ε each. Sound for adaptively chosen questions and costs."""
-    return whole(k, "k") * price(epsilon, "epsilon")
+    return positive_integer(k, "k") * price(epsilon, "epsilon")
 
 
 def advanced(epsilon: Number, k: int, delta: Number) -> Fraction:
@@ -25,7 +35,7 @@ def advanced(epsilon: Number, k: int, delta: Number) -> Fraction:
 
     Because  Dwork, Rothblum, Vadhan 2010.
     """
-    return advanced_sum({price(epsilon, "epsilon"): whole(k, "k")}, delta)
+    return advanced_sum({price(epsilon, "epsilon"): positive_integer(k, "k")}, delta)
 
 
 def advanced_sum(counts: Mapping[Fraction, int], delta: Number) -> Fraction:
@@ -54,7 +64,7 @@ def optimal_delta(epsilon: Number, k: int, at: Number) -> Fraction:
     Because  Kairouz, Oh, Viswanath 2015: the worst case is k randomized responses, of which i say yes:
              Σ_i C(k, i)·max(0, e^((k-i)ε) - e^(at + iε)) / (1 + e^ε)^k.
     """
-    e, n, x = price(epsilon, "epsilon"), whole(k, "k"), positive(at, "at")
+    e, n, x = price(epsilon, "epsilon"), positive_integer(k, "k"), positive(at, "at")
     last = math.ceil((n * e - x) / (2 * e)) - 1  # the last i whose term is positive: (n - 2i)ε > at
     if last < 0:
         return Fraction(0)
@@ -70,11 +80,11 @@ def _terms(e: Fraction, n: int, x: Ball, last: int) -> Ball:
 
 def optimal(epsilon: Number, k: int, delta: Number) -> Fraction:
     """Return the least ε of k mechanisms of ε each at this δ, rounded up to 2^-40. For a batch fixed in advance."""
-    e, n, d = price(epsilon, "epsilon"), whole(k, "k"), probability(delta, "delta")
+    e, n, d = price(epsilon, "epsilon"), positive_integer(k, "k"), probability(delta, "delta")
     low, high = Fraction(0), n * e
     while high - low > n * e / 2**40:
         middle = (low + high) / 2
         last = math.ceil((n * e - middle) / (2 * e)) - 1
-        small = settle(lambda x=middle, i=last: ball(d) - _terms(e, n, ball(x), i))  # type: ignore[misc]
+        small = decide_positive(lambda x=middle, i=last: ball(d) - _terms(e, n, ball(x), i))  # type: ignore[misc]
         low, high = (low, middle) if small else (middle, high)
     return high

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from discreet.answers.bill import Bill, Stub
-from discreet.answers.display import caps_said, page, remarks_said, text
-from discreet.answers.estimates import Bought, Estimate, Exact, Noises, Quotient, Steady
+from discreet.answers.bill import Bill, ReceiptFacts
+from discreet.answers.display import bounds_text, page, remarks_text, text
+from discreet.answers.estimates import Estimate, ExactValue, Noises, RatioEstimate, ReleasedInterval, SumEstimate
 from discreet.answers.frame import Frame
 from discreet.core.exact import Number, probability
-from discreet.core.loss import Left, Loss
+from discreet.core.loss import Loss, Remaining
 from discreet.core.once import once
 from discreet.plan.draft import Draft
 from discreet.plan.estimates.estimator import share_of
 from discreet.plan.estimates.group_sums import Merge
-from discreet.plan.estimates.linear import Linear
-from discreet.plan.output import given_by
+from discreet.plan.estimates.linear import LinearEstimator
+from discreet.plan.output import released_table
 from discreet.plan.plan import Plan, Released, grouped
-from discreet.postprocess.intervals import Box, enclose, flatten, released_names
-from discreet.postprocess.query import carry, keeps_rows
+from discreet.postprocess.intervals import Box, interval_of, over_released, released_names
+from discreet.postprocess.query import keeps_rows, run_view
 from discreet.postprocess.table import ROW, Given, Rows
 from discreet.sql import query as q
 
@@ -85,7 +85,7 @@ class Answer(Frame):
     groups: int  # released rows, including those that are not shown
     numbers: int  # aggregates that its columns read
     confidence: Fraction
-    heard: Bill
+    bill: Bill
     origin: Origin
 
     @classmethod
@@ -103,17 +103,17 @@ class Answer(Frame):
     @property
     def cost(self) -> Loss:
         """The cost of asking; zero if the same was asked before."""
-        return self.heard.cost
+        return self.bill.cost
 
     @property
-    def receipt(self) -> Stub:
+    def receipt(self) -> ReceiptFacts:
         """The facts of the ledger's receipt: `entry` is where the question was charged, or asked again."""
-        return self.heard.receipt
+        return self.bill.receipt
 
     @property
-    def left(self) -> Left:
+    def left(self) -> Remaining:
         """The remaining budget of the analyst after the question."""
-        return self.heard.left
+        return self.bill.left
 
     @property
     def plan(self) -> Plan:
@@ -127,7 +127,7 @@ class Answer(Frame):
 
     def remarked(self, *remarks: str) -> Answer:
         """Return the answer with more remarks."""
-        return replace(self, heard=replace(self.heard, remarks=(*self.heard.remarks, *remarks)))
+        return replace(self, bill=replace(self.bill, remarks=(*self.bill.remarks, *remarks)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as plain values that JSON has; `from_dict` reads them anywhere."""
@@ -195,7 +195,7 @@ class Answer(Frame):
             known = {
                 name: one.interval(each) for name, one in self.estimates.items() if name in names or name[0] == "k"
             }
-            box = enclose(formula.what, {name: one for name, one in known.items() if one is not None})
+            box = interval_of(formula.what, {name: one for name, one in known.items() if one is not None})
             if box is not None:
                 for end, side in zip(found, box, strict=True):
                     end[index] = np.broadcast_to(side, len(self)).astype(float).tolist()
@@ -226,13 +226,13 @@ class Purchase:
     def formulas(self) -> tuple[tuple[Formula, ...], int]:
         """Return the formula of each column over the released numbers, and how many aggregates the columns read."""
         view, used, found = self.draft.view, set[str](), list[Formula]()
-        flat = [flatten(view, item.what) for item in view.items]
+        flat = [over_released(view, item.what) for item in view.items]
         samples = dict.fromkeys(self._known(), SAMPLE) if keeps_rows(view) else {}
         for what in flat:
             names = set() if what is None else released_names(what)
             used |= names
             exact = what is not None and not names
-            enclosed = what is not None and bool(names) and enclose(what, samples) is not None
+            enclosed = what is not None and bool(names) and interval_of(what, samples) is not None
             found.append(Formula(exact=exact, what=what if enclosed else None))
         return tuple(found), len(used)
 
@@ -244,7 +244,7 @@ class Purchase:
         return whole | {
             f"a{n}"
             for n, reading in enumerate(readings)
-            if reading.estimator(plan.measures).ranged or reading.bought(plan, self._rows) is not None
+            if reading.estimator(plan.measures).has_interval or reading.released_interval(plan, self._rows) is not None
         }
 
     @once
@@ -259,7 +259,7 @@ class Purchase:
         """Return the rows of the answer with the numbers `shown`; estimates are of the numbers that were released."""
         given = self._rows if shown is self.released else self._merged(shown)
         columns = _columns(self.draft, self.plan, given, self.merge)
-        rows, size = carry(self.draft.view, columns, [ROW]), len(self.draft.view.items)
+        rows, size = run_view(self.draft.view, columns, [ROW]), len(self.draft.view.items)
         data = Rows(rows.names[:size], rows.kinds[:size], rows.columns[:size])
         read = {name for each in formulas if each.what is not None for name in each.what.columns}
         if not read:
@@ -273,27 +273,27 @@ class Purchase:
         """Return the estimate of an aggregate or a key that has intervals, in the rows at `places`."""
         shown = tuple([values[place] for place in places.tolist()])
         if name[0] == "k":
-            return Exact(values=shown)
+            return ExactValue(values=shown)
         reading, plan = self.draft.readings[int(name[1:])], self.plan
         view, parts = reading.estimator(plan.measures), self._rows.sums[reading.measure]
-        if not view.ranged:
-            bought = reading.bought(plan, self._rows)
+        if not view.has_interval:
+            bought = reading.released_interval(plan, self._rows)
             assert bought is not None
-            return Bought(low=bought.low[places], high=bought.high[places], level=bought.level)
-        noises = Noises.of(reading.alike(plan, parts.shape[1], self.merge), parts.shape[1], places)
-        if isinstance(view, Linear):
-            return Steady(values=shown, view=view, noises=noises)
-        return Quotient(view=view, parts=parts[:, places], noises=noises)
+            return ReleasedInterval(low=bought.low[places], high=bought.high[places], level=bought.level)
+        noises = Noises.of(reading.by_noise(plan, parts.shape[1], self.merge), parts.shape[1], places)
+        if isinstance(view, LinearEstimator):
+            return SumEstimate(values=shown, view=view, noises=noises)
+        return RatioEstimate(view=view, parts=parts[:, places], noises=noises)
 
     def beside(self, confidence: Fraction) -> tuple[str, ...]:
-        return tuple(remarks_said(self.draft, self.plan, confidence))
+        return tuple(remarks_text(self.draft, self.plan, confidence))
 
     def caps(self) -> tuple[str, ...]:
-        return tuple(caps_said(self.draft, self.plan.keys))
+        return tuple(bounds_text(self.draft, self.plan.keys))
 
     def consistent(self) -> Sheet:
         pairs = zip(self.plan.measures, self.released.sums, strict=True)
-        shown = Released(keys=self.released.keys, sums=tuple(measure.possible(sums) for measure, sums in pairs))
+        shown = Released(keys=self.released.keys, sums=tuple(measure.feasible(sums) for measure, sums in pairs))
         sheet = self.sheet(self.formulas()[0], shown)
         limits = {n: reading.estimator(self.plan.measures) for n, reading in enumerate(self.draft.readings)}
         cut = {
@@ -313,4 +313,4 @@ def _columns(draft: Draft, plan: Plan, rows: Released, merge: Merge | None = Non
     """Return the released table: the keys of its rows, and each number that is read from the release."""
     keys = [[key[n] for key in rows.keys] for n in range(len(draft.keys))]
     numbers = {f"a{n}": reading.values(plan, rows, merge) for n, reading in enumerate(draft.readings)}
-    return given_by(draft, keys, numbers)
+    return released_table(draft, keys, numbers)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from discreet.core.loss import Left, Loss
+from discreet.core.loss import Loss, Remaining
 
-__all__ = ["Bill", "Stub"]
+__all__ = ["Bill", "ReceiptFacts"]
 
 
 class _Receipt(Protocol):
@@ -21,7 +21,7 @@ class _Receipt(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stub:
+class ReceiptFacts:
     """The facts of a receipt: its entry in the ledger, the entry that was charged, the question, and the cost.
 
     A stub is a value that can be copied and sent, and opens no data.
@@ -34,7 +34,7 @@ class Stub:
     key: str | None
 
     @classmethod
-    def of(cls, receipt: _Receipt) -> Stub:
+    def of(cls, receipt: _Receipt) -> ReceiptFacts:
         """Return the facts of this receipt."""
         return cls(
             entry=receipt.entry, charge=receipt.charge, cost=receipt.cost, version=receipt.version, key=receipt.key
@@ -49,8 +49,8 @@ class Bill:
     """The cost of asking this time, the remaining budget, the facts of the receipt, and remarks."""
 
     cost: Loss
-    left: Left
-    receipt: Stub
+    left: Remaining
+    receipt: ReceiptFacts
     remarks: tuple[str, ...] = ()
 
     def __add__(self, other: Bill) -> Bill:

@@ -7,7 +7,7 @@ or a timestamp its ISO text; where a text could stand in their place, they are {
 none is found by its place in the source.
 
 Reading follows the same types, and trusts nothing: whatever does not match them is refused, and a document of more
-values than MOST is not read to its end. The constructors of the classes check what types cannot say.
+values than MAX_DOCUMENT_VALUES is not read to its end. The constructors of the classes check what types cannot say.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from typing import Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin,
 
 import numpy as np
 
-from discreet.answers.estimates import Bought, Exact, Quotient, Steady
-from discreet.core.exact import LARGEST
+from discreet.answers.estimates import ExactValue, RatioEstimate, ReleasedInterval, SumEstimate
+from discreet.core.exact import MAX_MAGNITUDE
 from discreet.core.laws.gaussian import DiscreteGaussian
 from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.core.laws.law import SumOf, narrowest
 from discreet.core.record import rational, text_of
 from discreet.errors import NotAllowed, NotUnderstood, Place, Refusal
 from discreet.plan.estimates.estimator import Estimator
-from discreet.plan.estimates.linear import Linear
+from discreet.plan.estimates.linear import LinearEstimator
 from discreet.plan.estimates.moments import Correlation, Covariance, Slope, Variance
 from discreet.plan.estimates.noise_sums import WeightedSum
 from discreet.plan.estimates.ratio import Average
@@ -40,16 +40,16 @@ from discreet.postprocess.table import Rows
 from discreet.sql import query as q
 from discreet.sql.types import Kind
 
-__all__ = ["MOST", "NAMES", "named", "pack", "unpack"]
+__all__ = ["MAX_DOCUMENT_VALUES", "NAMES", "pack", "register_class", "unpack"]
 
 T = TypeVar("T")
 
 NAMES: dict[str, type] = {
-    "exact": Exact,
-    "sum": Steady,
-    "quotient": Quotient,
-    "bought": Bought,
-    "linear": Linear,
+    "exact": ExactValue,
+    "sum": SumEstimate,
+    "quotient": RatioEstimate,
+    "bought": ReleasedInterval,
+    "linear": LinearEstimator,
     "average": Average,
     "variance": Variance,
     "covariance": Covariance,
@@ -61,17 +61,17 @@ NAMES: dict[str, type] = {
     "weighed": WeightedSum,
 }
 
-MOST = 20_000_000  # values in one document
-LONGEST = 1 << 20  # letters of a text
+MAX_DOCUMENT_VALUES = 20_000_000  # values in one document
+MAX_TEXT_CHARS = 1 << 20  # letters of a text
 PLAIN = 1 << 53  # whole numbers up to here are the same in every reader of JSON
-WIDEST = 300  # digits of a whole number
-DEEPEST = 250  # calls in calls
+MAX_INTEGER_DIGITS = 300  # digits of a whole number
+MAX_NESTED_CALLS = 250  # calls in calls
 FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 NOWHERE = Place("", 0, 0)
 KINDS = get_args(Kind)
 
 
-def named(kind: type, name: str) -> None:
+def register_class(kind: type, name: str) -> None:
     """Register one more class that documents may name."""
     NAMES[name] = kind
     _named.cache_clear()
@@ -244,7 +244,7 @@ class _Reader:
     """Reads one document."""
 
     def __init__(self) -> None:
-        self.left = MOST
+        self.left = MAX_DOCUMENT_VALUES
 
     def count(self, many: int = 1) -> None:
         """Count values that are read; refuse too many."""
@@ -280,11 +280,11 @@ class _Reader:
         if isinstance(said, list):
             return self.several(hint, origin, said)
         if hint is str and kind is str:
-            return said if len(said) <= LONGEST else _refuse("too long")
+            return said if len(said) <= MAX_TEXT_CHARS else _refuse("too long")
         if hint is bool and kind is bool:
             return said
         if hint is int and kind in (int, str):
-            return whole(said)
+            return whole_number(said)
         if hint is float and (kind in (int, float) or (kind is str and said in FLOATS)):
             return real(said)
         if hint is bytes and kind is str:
@@ -304,7 +304,7 @@ class _Reader:
             if kind is np.float64:
                 return np.array([real(each) for each in said], np.float64)
             if kind is np.int64:
-                return np.array([whole(each) for each in said], np.int64)
+                return np.array([whole_number(each) for each in said], np.int64)
             return self.matrix(said)
         return None
 
@@ -316,7 +316,7 @@ class _Reader:
         self.count(len(said) * min(sizes))
         found = np.empty((len(said), min(sizes)), object)
         for n, each in enumerate(said):
-            found[n, :] = [whole(part) for part in each]
+            found[n, :] = [whole_number(part) for part in each]
         return narrowest(found)
 
     def thing(self, options: tuple[Any, ...], said: dict[str, Any]) -> Any:
@@ -380,14 +380,14 @@ class _Reader:
                 parts = tuple(each for each, _ in inner)
                 stack.append((q.Call(function=token["call"], arguments=parts, place=NOWHERE), deep))
         ((found, deep),) = stack
-        return found if deep <= DEEPEST else _refuse("too deep")
+        return found if deep <= MAX_NESTED_CALLS else _refuse("too deep")
 
 
-def whole(said: Any) -> int:
+def whole_number(said: Any) -> int:
     """Read a whole number."""
-    if type(said) is str and len(said) <= WIDEST:
+    if type(said) is str and len(said) <= MAX_INTEGER_DIGITS:
         return rational(said).numerator if "/" not in said else _refuse("no whole number")
-    if type(said) is not int or abs(said) >= 10**WIDEST:
+    if type(said) is not int or abs(said) >= 10**MAX_INTEGER_DIGITS:
         _refuse("no whole number")
     return said
 
@@ -401,7 +401,7 @@ def real(said: Any) -> float:
 
 def _bounded(value: Fraction) -> Fraction:
     """Return a rational that floats can hold, and its square; refuse any other."""
-    return value if not value or 1 / LARGEST <= abs(value) <= LARGEST else _refuse("beyond reason")
+    return value if not value or 1 / MAX_MAGNITUDE <= abs(value) <= MAX_MAGNITUDE else _refuse("beyond reason")
 
 
 def _reasonable(value: Any) -> None:
@@ -422,7 +422,7 @@ def _constant(said: Any) -> Any:
 
 
 def _text(said: Any) -> str:
-    return said if type(said) is str and len(said) <= LONGEST else _refuse("no text")
+    return said if type(said) is str and len(said) <= MAX_TEXT_CHARS else _refuse("no text")
 
 
 def _truth(said: Any) -> bool:
@@ -439,7 +439,7 @@ def _timestamp(said: Any) -> datetime:
 
 
 READ: dict[str, Callable[[Any], Any]] = {
-    "integer": whole,
+    "integer": whole_number,
     "real": real,
     "text": _text,
     "boolean": _truth,
@@ -448,7 +448,7 @@ READ: dict[str, Callable[[Any], Any]] = {
 }
 TAGS: dict[str, tuple[type, Callable[[Any], Any]]] = {  # what stands among texts
     "q": (Fraction, rational),
-    "n": (int, whole),
+    "n": (int, whole_number),
     "d": (date, _date),
     "t": (date, _timestamp),
 }

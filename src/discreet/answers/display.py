@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from discreet.answers.frame import Frame, cut, number_text
+from discreet.answers.frame import Frame, number_text, shown_rows
 from discreet.core.loss import Loss
 from discreet.core.text import show, table
 from discreet.plan.draft import Draft
@@ -17,16 +17,16 @@ from discreet.plan.plan import Key, Plan
 if TYPE_CHECKING:
     from discreet.answers.answer import Answer
 
-__all__ = ["caps_said", "page", "remarks_said", "text"]
+__all__ = ["bounds_text", "page", "remarks_text", "text"]
 
-MOST = 1000  # rows in a notebook
+MAX_NOTEBOOK_ROWS = 1000  # rows in a notebook
 
 LONG = "Of a text of 2,000 bytes or more, what is looked for is looked for in its first 1,936 letters."
 
 
 def text(answer: Answer) -> str:
     """Return a table with its margins; under it their meaning, the cost, and what is left."""
-    margins, rows = answer.margin(), cut(len(answer))
+    margins, rows = answer.margin(), shown_rows(len(answer))
     shown = [[cell(row) for row in rows] for cell in _columns(answer, margins)]
     right = [name for name, kind in zip(answer.columns, answer.kinds, strict=True) if kind in ("integer", "real")]
     lines = table(answer.columns, zip(*shown, strict=True), right=",".join(right))
@@ -35,12 +35,12 @@ def text(answer: Answer) -> str:
 
 def page(answer: Answer) -> str:
     """Return the answer as HTML."""
-    margins, rows = answer.margin(), range(min(len(answer), MOST))
+    margins, rows = answer.margin(), range(min(len(answer), MAX_NOTEBOOK_ROWS))
     cells = [[cell(index) for index in rows] for cell in _columns(answer, margins)]
     heads = "".join(f"<th>{html.escape(name)}</th>" for name in answer.columns)
     body = "".join(f"<tr>{_row(row)}</tr>" for row in zip(*cells, strict=True))
     notes = "<br>".join(html.escape(line) for line in _remarks(answer, margins))
-    more = f"<p>The first {MOST} of {len(answer):,} rows.</p>" if len(answer) > MOST else ""
+    more = f"<p>The first {MAX_NOTEBOOK_ROWS} of {len(answer):,} rows.</p>" if len(answer) > MAX_NOTEBOOK_ROWS else ""
     return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{more}<p><small>{notes}</small></p>"
 
 
@@ -74,10 +74,10 @@ def _remarks(answer: Answer, margins: Frame) -> list[str]:
         lines.append(f"No margin is known for: {', '.join(answer.columns[i] for i in noisy if i not in known)}.")
     lines += answer.origin.beside(answer.confidence)
     lines.append(f"Cost: {cost}. Left: {answer.left}.")
-    return [*lines, *answer.origin.caps(), *answer.heard.remarks]
+    return [*lines, *answer.origin.caps(), *answer.bill.remarks]
 
 
-def remarks_said(draft: Draft, plan: Plan, confidence: Fraction) -> list[str]:
+def remarks_text(draft: Draft, plan: Plan, confidence: Fraction) -> list[str]:
     """Return the remarks on numbers that have no margin: one for each such aggregate."""
     found, sure = [], f"with {show(100 * confidence)} % confidence"
     for title, reading in zip(draft.titles, draft.readings, strict=True):
@@ -104,12 +104,12 @@ def _with_margin(value: Any, margin: float | None) -> str:
     return f"{value:,.{max(places, 0)}f} ± {margin:,.{max(places, 0)}f}"
 
 
-def caps_said(draft: Draft, keys: Sequence[Key]) -> list[str]:
+def bounds_text(draft: Draft, keys: Sequence[Key]) -> list[str]:
     """Return the remarks on contribution bounds and on cut texts, where they leave anything out, for these keys."""
-    return [*_bounds_said(draft, keys), *([LONG] if draft.looked_into else [])]
+    return [*_bounds_sentences(draft, keys), *([LONG] if draft.looked_into else [])]
 
 
-def _bounds_said(draft: Draft, keys: Sequence[Key]) -> list[str]:
+def _bounds_sentences(draft: Draft, keys: Sequence[Key]) -> list[str]:
     caps = draft.caps
     if caps.unit is None:
         return []

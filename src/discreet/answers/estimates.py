@@ -19,18 +19,18 @@ from numpy.typing import NDArray
 from discreet.core.laws.law import Integers, Law, SumOf
 from discreet.errors import NotUnderstood
 from discreet.plan.estimates.estimator import Estimator, Floats
-from discreet.plan.estimates.linear import Linear
+from discreet.plan.estimates.linear import LinearEstimator
 from discreet.plan.estimates.noise_sums import WeightedSum
 from discreet.postprocess.intervals import Box
 
-__all__ = ["Bought", "Estimate", "Exact", "Noises", "Quotient", "Steady", "same"]
+__all__ = ["Estimate", "ExactValue", "Noises", "RatioEstimate", "ReleasedInterval", "SumEstimate", "same_values"]
 
-MOST_LAWS = 4096  # different laws in one column
-MOST_DRAWS = 1_000_000  # noises that are added up
-MOST_WEIGHTS = 100_000  # parts of one number
+MAX_LAWS = 4096  # different laws in one column
+MAX_DRAWS = 1_000_000  # noises that are added up
+MAX_WEIGHTS = 100_000  # parts of one number
 
 
-def same(one: list[Any], other: list[Any]) -> bool:
+def same_values(one: list[Any], other: list[Any]) -> bool:
     """Return True if two columns have the same values, of the same types."""
     equal = [a == b or (a != a and b != b) for a, b in zip(one, other, strict=False)]  # noqa: PLR0124  # NaN
     return len(one) == len(other) and all(equal) and list(map(type, one)) == list(map(type, other))
@@ -48,16 +48,16 @@ class Noises:
         draws = [each.draws[1] for each in self.laws if each.draws is not None]
         parts = [part for each in self.laws for part in each.floats]
         if (
-            not 0 < len(self.laws) <= MOST_LAWS
+            not 0 < len(self.laws) <= MAX_LAWS
             or (len(places) and not 0 <= min(places) <= max(places) < len(self.laws))
-            or not all(0 < each <= MOST_DRAWS for each in draws)
+            or not all(0 < each <= MAX_DRAWS for each in draws)
             or not all(0 <= each < np.inf for each in parts)
         ):
             raise NotUnderstood("these are no laws of noise.", code="not-a-record", instead="ask for the answer again")
 
     @classmethod
     def of(cls, alike: Iterable[tuple[Any, Any]], size: int, places: NDArray[np.int64]) -> Noises:
-        """Return the laws of the rows at `places`; `alike` yields each law with those of `size` rows that have it."""
+        """Return the laws of the rows at `places`; `by_law` yields each law with those of `size` rows that have it."""
         laws, rows = [], np.zeros(size, np.int64)
         for n, (law, here) in enumerate(alike):
             laws.append(law)
@@ -76,7 +76,7 @@ class Noises:
         """The laws and their places, in a form that can be compared."""
         return [self.laws, None if self.rows is None else self.rows.tolist()]
 
-    def alike(self) -> list[tuple[Law | SumOf | WeightedSum, Any]]:
+    def by_law(self) -> list[tuple[Law | SumOf | WeightedSum, Any]]:
         """Return each law with the rows that have it."""
         if self.rows is None:
             return [(self.laws[0], slice(None))]
@@ -133,7 +133,7 @@ class Estimate(ABC):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Exact(Estimate):
+class ExactValue(Estimate):
     """A whole number without noise: a key."""
 
     values: tuple[int, ...]
@@ -148,15 +148,15 @@ class Exact(Estimate):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Steady(Estimate):
+class SumEstimate(Estimate):
     """A count or a sum: its margin depends on the laws of its noise alone."""
 
     values: tuple[int | float, ...]
-    view: Linear
+    view: LinearEstimator
     noises: Noises
 
     def __post_init__(self) -> None:
-        if len(self.view.weights) > MOST_WEIGHTS:
+        if len(self.view.weights) > MAX_WEIGHTS:
             raise NotUnderstood("this is no sum of noises.", code="not-a-record", instead="ask for the answer again")
 
     def __len__(self) -> int:
@@ -164,13 +164,13 @@ class Steady(Estimate):
 
     def around(self, confidence: Fraction) -> Box:
         middle, margin = np.array(self.values, np.float64), np.zeros(len(self.values))
-        for law, here in self.noises.alike():
+        for law, here in self.noises.by_law():
             margin[here] = float(self.view.margin(law, confidence))
         return middle - margin, middle + margin
 
-    def plain(self) -> Steady:
+    def plain(self) -> SumEstimate:
         weights = tuple(sorted(abs(each) for each in self.view.weights if each))
-        return replace(self, view=Linear(weights=weights, unit=Fraction(1), whole=self.view.whole))
+        return replace(self, view=LinearEstimator(weights=weights, unit=Fraction(1), whole=self.view.whole))
 
     @property
     def laws(self) -> int:
@@ -184,14 +184,14 @@ class Steady(Estimate):
         return self.noises.fit(len(self)) and all(type(each) in (int, float) for each in self.values)
 
     def hidden(self, column: list[Any]) -> Estimate:
-        return replace(self, values=()) if same(column, list(self.values)) else self
+        return replace(self, values=()) if same_values(column, list(self.values)) else self
 
     def shown(self, column: list[Any]) -> Estimate:
         return self if self.values else replace(self, values=tuple(column))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Quotient(Estimate):
+class RatioEstimate(Estimate):
     """An average or a spread: its interval is computed from the noisy sums themselves."""
 
     view: Estimator[Any]
@@ -203,7 +203,7 @@ class Quotient(Estimate):
 
     def around(self, confidence: Fraction) -> Box:
         low, high = np.zeros(len(self)), np.zeros(len(self))
-        for law, here in self.noises.alike():
+        for law, here in self.noises.by_law():
             low[here], high[here] = self.view.ends(law, self.parts[:, here], confidence)
         return low, high
 
@@ -232,7 +232,7 @@ def _weights(what: Any) -> list[int]:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Bought(Estimate):
+class ReleasedInterval(Estimate):
     """A quantile whose interval was released with it, and holds up to the confidence `level`."""
 
     low: Floats

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any, overload
 
 from discreet.answers.codec import pack, unpack
-from discreet.answers.display import caps_said, remarks_said
+from discreet.answers.display import bounds_text, remarks_text
 from discreet.answers.frame import number_text
 from discreet.core.exact import probability
 from discreet.core.loss import Loss
@@ -20,7 +20,7 @@ from discreet.plan.draft import Draft
 from discreet.plan.estimates.estimator import share_of
 from discreet.plan.plan import Plan
 
-__all__ = ["Explanation", "Explanations", "Facts", "Planned", "listed"]
+__all__ = ["Explanation", "Explanations", "Facts", "PlannedQuestion", "place_ranges"]
 
 SIZES = (100, 1_000, 10_000, 100_000)  # rows in a group, where the margin depends on them
 
@@ -60,7 +60,7 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedQuestion:
     """A question and the plan that would be run, in the process of the curator."""
 
     draft: Draft
@@ -83,9 +83,9 @@ class Planned:
         plan = self.plan
         return Facts(
             cost=plan.loss, key=plan.key, unit=plan.unit, neighbours=str(plan.neighbours), protects=self._protects(),
-            groups=tuple(self._groups()), caps=tuple(caps_said(self.draft, self.draft.keys)),
+            groups=tuple(self._groups()), caps=tuple(bounds_text(self.draft, self.draft.keys)),
             rows=tuple(self._rows(alone, together)), margins=tuple(margins),
-            beside=(*self._foretold(confidence), *remarks_said(self.draft, plan, confidence)),
+            beside=(*self._margin_lines(confidence), *remarks_text(self.draft, plan, confidence)),
         )  # fmt: skip
 
     def _shared(self, confidence: Fraction) -> Fraction:
@@ -93,7 +93,7 @@ class Planned:
         return share_of(1 - (1 - confidence) / max(len(self.draft.readings), 1), self.plan.cells)
 
     def _margins(self, confidence: Fraction) -> list[float | None]:
-        readings, added = self.draft.readings, self.draft.added
+        readings, added = self.draft.readings, self.draft.max_added_groups
         found = [reading.margin(self.plan, confidence, added) for reading in readings]
         return [None if each is None else float(each) for each in found]
 
@@ -116,7 +116,7 @@ class Planned:
         rows = zip(self.draft.titles, self.draft.readings, each, together, strict=True)
         for title, reading, alone, all_ in rows:
             view = reading.estimator(self.plan.measures)
-            unknown = "depends on the data" if view.ranged else "none: see below"
+            unknown = "depends on the data" if view.has_interval else "none: see below"
             yield (
                 title,
                 view.clamped,
@@ -125,10 +125,10 @@ class Planned:
                 "" if all_ is None or self.plan.naming is not None else f"±{_up(all_)}",
             )
 
-    def _foretold(self, confidence: Fraction) -> list[str]:
+    def _margin_lines(self, confidence: Fraction) -> list[str]:
         lines = []
         for title, reading in zip(self.draft.titles, self.draft.readings, strict=True):
-            said = [(reading.foretold(self.plan, n, confidence), n) for n in SIZES]
+            said = [(reading.expected_margin(self.plan, n, confidence), n) for n in SIZES]
             known = [f"±{_up(each)} of {n:,}" for each, n in said if each is not None]
             lines += [f"{title} would be within {', '.join(known)} rows."] if known else []
         return lines
@@ -138,7 +138,7 @@ class Planned:
 class Explanation:
     """The protected unit, the cost, the margins, and the SQL that the engine would run. It can be sent."""
 
-    origin: Planned | Facts
+    origin: PlannedQuestion | Facts
     confidence: Fraction
     left: str
     sql: str
@@ -189,7 +189,7 @@ class Explanation:
         return list(self.facts.rows)
 
     @property
-    def sure(self) -> str:
+    def confidence_text(self) -> str:
         """The heading of the margins."""
         return f"{show(100 * self.confidence)} % margin"
 
@@ -211,7 +211,7 @@ class Explanation:
     def __str__(self) -> str:
         lines = [
             self.protects,
-            _cost_said(self.cost, self.left, self.fits, "this question does"),
+            _cost_text(self.cost, self.left, self.fits, "this question does"),
             *self.facts.groups,
             *self.facts.caps,
             *self.remarks,
@@ -228,7 +228,7 @@ class Explanation:
         rows = self.rows()
         if not rows:
             return "It asks for keys only."
-        return table(["number", "clamped to", "noise", self.sure, "all together"], rows)
+        return table(["number", "clamped to", "noise", self.confidence_text, "all together"], rows)
 
 
 @dataclass(frozen=True)
@@ -314,7 +314,7 @@ class Explanations(Sequence[Explanation]):
         mixed = self.ways and not self.joint
         if mixed:
             others = ", the others asked one by one" if sum(map(len, self.ways)) < len(self) else ""
-            way = "; ".join(f"{listed(each)} answered together, from one release" for each in self.ways) + others
+            way = "; ".join(f"{place_ranges(each)} answered together, from one release" for each in self.ways) + others
         rows = [(str(n), *row[:4]) for n, one in enumerate(self.each, start=1) for row in one.rows()]
         remarks = [remark for one in self.each for remark in (*one.facts.caps, *one.remarks)]
         said = dict.fromkeys(remarks)
@@ -323,11 +323,11 @@ class Explanations(Sequence[Explanation]):
         lines = [
             first.protects,
             f"{len(self)} questions{':' if mixed else ','} {way}. "
-            + _cost_said(self.cost, self.left, self.fits, "these do"),
+            + _cost_text(self.cost, self.left, self.fits, "these do"),
             *self.remarks,
             *said,
             "",
-            table(["question", "number", "clamped to", "noise", first.sure], rows),
+            table(["question", "number", "clamped to", "noise", first.confidence_text], rows),
             *beside,
             "",
             "The engine would run:",
@@ -356,7 +356,7 @@ class _AllSent:
             )
 
 
-def listed(places: Iterable[int]) -> str:
+def place_ranges(places: Iterable[int]) -> str:
     """Return places as text, counted from one: 1–3, 7."""
     runs = [[n for _, n in run] for _, run in groupby(enumerate(sorted(places)), lambda pair: pair[1] - pair[0])]
     return ", ".join(
@@ -364,7 +364,7 @@ def listed(places: Iterable[int]) -> str:
     )
 
 
-def _cost_said(cost: Loss, left: str, fits: bool, who: str) -> str:
+def _cost_text(cost: Loss, left: str, fits: bool, who: str) -> str:
     return f"Cost: {cost}. Left: {left}" + ("." if fits else f"; {who} not fit.")
 
 

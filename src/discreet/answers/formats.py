@@ -95,8 +95,8 @@ def _answer(answer: Answer, *, simultaneous: bool) -> dict[str, Any]:
             "rho": str(left.rho),
             "events": str(left.events),
         },
-        "entry": answer.heard.entry,
-        "remarks": list(answer.heard.remarks),
+        "entry": answer.bill.entry,
+        "remarks": list(answer.bill.remarks),
     }
 
 

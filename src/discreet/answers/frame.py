@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-__all__ = ["Frame", "cut", "number_text"]
+__all__ = ["Frame", "number_text", "shown_rows"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -113,13 +113,13 @@ def _wanted(library: str) -> Any:
         ) from None
 
 
-def cut(size: int) -> list[int | None]:
+def shown_rows(size: int) -> list[int | None]:
     """Return the rows of a long table that are shown; None stands for those that are not."""
     return list(range(size)) if size <= 60 else [*range(40), None, *range(size - 10, size)]
 
 
 def _drawn(frame: Frame) -> str:
-    rows = cut(len(frame))
+    rows = shown_rows(len(frame))
     cells = [["…" if row is None else number_text(column[row]) for row in rows] for column in frame.data.columns]
     right = [name for name, kind in zip(frame.columns, frame.kinds, strict=True) if kind in ("integer", "real")]
     return table(frame.columns, zip(*cells, strict=True), right=",".join(right))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["draw"]
 
-MOST = 60  # rows in a picture
+MAX_PLOTTED_ROWS = 60  # rows in a picture
 INK, BAR = "#1b4965", "#bee9e8"
 
 
@@ -31,7 +31,7 @@ def draw(answer: Answer) -> Figure:
     if not numbers or not len(answer):
         raise NotUnderstood("there is no number to draw.", code="no-number", instead="ask for a COUNT, a SUM or an AVG")
     labels = [i for i in range(len(answer.columns)) if answer.exact(i)]
-    rows = min(len(answer), MOST)
+    rows = min(len(answer), MAX_PLOTTED_ROWS)
     names = [", ".join(number_text(answer.data.columns[i][row]) for i in labels) or "all" for row in range(rows)]
     low, high = answer.interval()
     figure = Figure(figsize=(2.2 + 4.2 * len(numbers), 1.4 + 0.32 * rows), layout="constrained")
@@ -41,7 +41,7 @@ def draw(answer: Answer) -> Figure:
     panels[0].set_yticks(range(rows), names)
     panels[0].invert_yaxis()
     panels[0].set_ylabel(", ".join(answer.columns[i] for i in labels))
-    more = f" The first {MOST} of {len(answer):,} rows." if len(answer) > MOST else ""
+    more = f" The first {MAX_PLOTTED_ROWS} of {len(answer):,} rows." if len(answer) > MAX_PLOTTED_ROWS else ""
     figure.suptitle(f"± at {show(100 * answer.confidence)} % for each number.{more}", fontsize="small", color="#555555")
     return figure
 

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from discreet.answers.answer import SAMPLE, Answer, Formula, Sheet
 from discreet.answers.bill import Bill
 from discreet.answers.codec import pack, unpack
-from discreet.answers.estimates import Estimate, same
+from discreet.answers.estimates import Estimate, same_values
 from discreet.core.exact import probability
 from discreet.errors import NotAllowed, NotUnderstood
-from discreet.postprocess.intervals import enclose, released_names
+from discreet.postprocess.intervals import interval_of, released_names
 from discreet.postprocess.table import Rows
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ __all__ = ["answer_read", "answer_sent"]
 FORM = "answer/1"
 NAME = re.compile("[ak][0-9]{1,4}")
 NUMBERS = ("integer", "real")
-MOST_STEPS = 2_000_000_000  # of all intervals of an answer: rows times what is computed of each
+MAX_STEPS = 2_000_000_000  # of all intervals of an answer: rows times what is computed of each
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -60,7 +60,7 @@ class _Sent:
 
 
 @dataclass(frozen=True, eq=False)
-class Arrived:
+class SentOrigin:
     """The origin of an answer that was read from a document."""
 
     said: tuple[str, ...]
@@ -106,7 +106,7 @@ def answer_sent(answer: Answer) -> dict[str, Any]:
         groups=answer.groups,
         numbers=answer.numbers,
         confidence=answer.confidence,
-        heard=answer.heard,
+        heard=answer.bill,
         beside=answer.origin.beside(answer.confidence),
         caps=answer.origin.caps(),
         consistent=_differing(answer, sheet),
@@ -134,7 +134,7 @@ def _differing(answer: Answer, sheet: Sheet) -> _Consistent:
     mine, other = answer.data.columns, sheet.data.columns
     limits = {name: each.limits for name, each in sheet.estimates.items() if each.limits is not None}
     whole = len(mine[0]) != len(other[0]) or not all(_alike(answer.estimates[n], sheet.estimates[n]) for n in limits)
-    places = tuple(n for n in range(len(mine)) if whole or not same(mine[n], other[n]))
+    places = tuple(n for n in range(len(mine)) if whole or not same_values(mine[n], other[n]))
     data = sheet.data
     names, kinds = tuple(data.names[n] for n in places), tuple(data.kinds[n] for n in places)
     columns = Rows(names, kinds, tuple(other[n] for n in places)) if places else None
@@ -166,7 +166,7 @@ def answer_read(document: object) -> Answer:
         for name, each in (estimates if other.estimates is None else other.estimates).items()
     }
     sheet = Sheet(Rows(data.names, tuple(kinds), tuple(columns)), cut)
-    origin = Arrived(sent.beside, sent.caps, sheet)
+    origin = SentOrigin(sent.beside, sent.caps, sheet)
     return Answer(data, formulas, estimates, sent.groups, sent.numbers, sent.confidence, sent.heard, origin)
 
 
@@ -195,7 +195,7 @@ def _checked(sent: _Sent) -> None:
             _true(kind in NUMBERS)
             names |= read
             _true(not each.exact and bool(released_names(each.what)) and all(map(NAME.fullmatch, read)))
-            _true(enclose(each.what, dict.fromkeys(read, SAMPLE)) is not None)
+            _true(interval_of(each.what, dict.fromkeys(read, SAMPLE)) is not None)
             steps += each.what.size()
     _true(len({name for name in names if name[0] == "a"}) <= sent.numbers)
     estimates = _filled(sent)
@@ -211,7 +211,7 @@ def _checked(sent: _Sent) -> None:
         _estimates(other.estimates, names, moved)
     _true(set(other.limits) <= names and all(low <= high for low, high in other.limits.values()))
     laws = sum(each.laws for each in estimates.values())
-    _true(max(rows, moved) * steps + 1000 * laws <= MOST_STEPS)
+    _true(max(rows, moved) * steps + 1000 * laws <= MAX_STEPS)
 
 
 def _estimates(found: Mapping[str, Estimate], names: set[str], rows: int) -> None:

@@ -9,12 +9,12 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.catalogue.schema import DATES, KINDS, PROMISE, Column, Csv, Reference
-from discreet.core.exact import interval, positive, whole
+from discreet.core.exact import interval, positive, positive_integer
 from discreet.core.exact import number as exact_number
 from discreet.errors import NotUnderstood
 from discreet.sql.calendar import number
 from discreet.sql.dates import iso
-from discreet.sql.types import LONGEST, MOST_DATES, MOST_VALUES, Kind
+from discreet.sql.types import MAX_DATES, MAX_VALUE_CHARS, MAX_VALUES, Kind
 
 __all__ = ["cap", "column", "csv", "key", "name", "unit"]
 
@@ -85,7 +85,7 @@ def _automatic(label: str, said: Any) -> Column | None:
     if not isinstance(said, dict) or said.get("max") != "auto" or not {"min"} <= said.keys() <= {"min", "max", "step"}:
         return None
     step = positive(said["step"], "step") if "step" in said else None
-    return Column(name=label, step=step, auto=exact_number(said["min"], "the lower bound"))
+    return Column(name=label, step=step, auto_lower=exact_number(said["min"], "the lower bound"))
 
 
 def _bounded(label: str, said: tuple[Any, ...]) -> Column:
@@ -127,9 +127,9 @@ def _listed(label: str, said: list[Any]) -> Column:
             instead=f"{label} = {{ values = [2024-01-31] }}",
         )
     kind: Kind = "timestamp" if isinstance(known[0], datetime) else "date"
-    if len(known) > MOST_DATES or len(set(known)) < len(known):
+    if len(known) > MAX_DATES or len(set(known)) < len(known):
         raise NotUnderstood(
-            f"`{label}` has more than {MOST_DATES} dates, or one twice.",
+            f"`{label}` has more than {MAX_DATES} dates, or one twice.",
             code="wrong-values",
             instead=DATES.format(name=label),
         )
@@ -155,8 +155,8 @@ def _bounds(label: str, said: tuple[Any, ...]) -> tuple[Fraction, Fraction]:
 def _long(value: str | int) -> bool:
     """Return True if a value is too long to be declared; thousands of digits are never written out."""
     if isinstance(value, str):
-        return len(value) > LONGEST
-    return value.bit_length() > 4 * LONGEST or len(str(value)) > LONGEST
+        return len(value) > MAX_VALUE_CHARS
+    return value.bit_length() > 4 * MAX_VALUE_CHARS or len(str(value)) > MAX_VALUE_CHARS
 
 
 def _values(label: str, said: list[Any]) -> tuple[str | int | bool, ...]:
@@ -167,9 +167,9 @@ def _values(label: str, said: list[Any]) -> tuple[str | int | bool, ...]:
             code="wrong-values",
             instead=f'{label} = {{ values = ["a", "b"] }}',
         )
-    if len(said) > MOST_VALUES or any(_long(each) for each in said):
+    if len(said) > MAX_VALUES or any(_long(each) for each in said):
         raise NotUnderstood(
-            f"`{label}` has more than {MOST_VALUES} values, or one longer than {LONGEST} characters.",
+            f"`{label}` has more than {MAX_VALUES} values, or one longer than {MAX_VALUE_CHARS} characters.",
             code="wrong-values",
             instead="declare fewer, or none: { } makes it a private key",
         )
@@ -182,9 +182,17 @@ def _values(label: str, said: list[Any]) -> tuple[str | int | bool, ...]:
 
 def name(said: object, what: str) -> str:
     """Read a name that can be typed in SQL, perhaps in quotes."""
-    if not isinstance(said, str) or not said.strip() or len(said) > LONGEST or not said.isprintable() or '"' in said:
+    if (
+        not isinstance(said, str)
+        or not said.strip()
+        or len(said) > MAX_VALUE_CHARS
+        or not said.isprintable()
+        or '"' in said
+    ):
         raise NotUnderstood(
-            f"{what} has a name of at most {LONGEST} letters.", code="wrong-declaration", instead='for example "visits"'
+            f"{what} has a name of at most {MAX_VALUE_CHARS} letters.",
+            code="wrong-declaration",
+            instead='for example "visits"',
         )
     return said
 
@@ -261,7 +269,7 @@ def cap(said: object, what: str) -> int | None:
     """Read the most rows or groups of one unit that count."""
     if said is None:
         return None
-    most = whole(said, what)
+    most = positive_integer(said, what)
     if most > 1 << 20:
         raise NotUnderstood(
             f"{what} is too large, too small or too long.", code="out-of-range", instead=f"for example {what} = 10"

@@ -26,7 +26,7 @@ from discreet.sql.types import Kind
 if TYPE_CHECKING:
     from discreet.plan.expressions.tree import Tree
 
-__all__ = ["COMPUTED", "JSON", "UNREAD", "Catalogue", "Column", "Csv", "Reference", "Table", "same"]
+__all__ = ["COMPUTED", "JSON", "UNREAD", "Catalogue", "Column", "Csv", "Reference", "Table", "compares_exactly"]
 
 At = Callable[..., AbstractContextManager[None]]
 
@@ -66,8 +66,8 @@ class Column:
     step: Fraction | None = None
     values: tuple[str | int | bool | date, ...] | None = None
     kind: Kind | None = None
-    made: Tree | None = None  # its expression, if it is computed and no column of the data
-    auto: Fraction | None = None  # the lower bound of a column whose upper bound is found in the data
+    expression: Tree | None = None  # its expression, if it is computed and no column of the data
+    auto_lower: Fraction | None = None  # the lower bound of a column whose upper bound is found in the data
     exact: bool = False  # True if it is stored, and different stored values are different in a question
     required: bool = False  # every row has a value
 
@@ -100,9 +100,9 @@ class Table:
     groups_per_unit: int | None = None
     public: bool = False
     key: tuple[str, ...] = ()  # no two rows share these columns
-    through: Reference | None = None  # the unit's column holds a key of another table, which knows the unit
-    single: bool = False  # every unit has at most one row
-    links: tuple[Column, ...] = ()  # columns that only join: the unit, the key, and what other tables refer to
+    unit_reference: Reference | None = None  # the unit's column holds a key of another table, which knows the unit
+    one_row_per_unit: bool = False  # every unit has at most one row
+    join_columns: tuple[Column, ...] = ()  # columns that only join: the unit, the key, and what other tables refer to
     csv: Csv | None = None  # of a CSV file, how it is written
 
     def __post_init__(self) -> None:
@@ -128,26 +128,28 @@ class Table:
         return next((each for each in self.columns if each.name.lower() == name.lower()), None)
 
     @property
-    def whose(self) -> str:
+    def unit_on_record(self) -> str:
         """The unit of the rows, as it is put on record, in lower case."""
         if self.public:
             return "public"
         if self.unit is None:
             return ROWS
-        there = "" if self.through is None else f" -> {self.through.table}.{self.through.column}"
+        there = "" if self.unit_reference is None else f" -> {self.unit_reference.table}.{self.unit_reference.column}"
         return f"unit {self.unit}{there}".lower()
 
     @property
     def facts(self) -> TableFacts:
         """Return what the kernel relies on of this table."""
-        columns = {each.name: ColumnFacts(kind=each.kind, exact=each.exact) for each in (*self.columns, *self.links)}
-        through = None if self.through is None else (self.through.table, self.through.column)
+        columns = {
+            each.name: ColumnFacts(kind=each.kind, exact=each.exact) for each in (*self.columns, *self.join_columns)
+        }
+        through = None if self.unit_reference is None else (self.unit_reference.table, self.unit_reference.column)
         return TableFacts(columns=columns, public=self.public, unit=self.unit, through=through)
 
     @property
     def counting(self) -> Table:
         """The table with the columns that only join among those that can be counted."""
-        return replace(self, columns=self.columns + self.links, links=())
+        return replace(self, columns=self.columns + self.join_columns, join_columns=())
 
     def stored(self, kinds: Mapping[str, str], at: At | None = None) -> Table:
         """Return the table with the storage of its columns as the source reports it; `at` points at their lines."""
@@ -168,13 +170,13 @@ class Table:
     def linked(self, names: Iterable[str | None], kinds: Mapping[str, str]) -> Table:
         """Return the table with `names` among the columns by which rows may be joined."""
         new = [each for each in dict.fromkeys(names) if each is not None and self.column(each) is None]
-        old = {each.name for each in self.links}
+        old = {each.name for each in self.join_columns}
         links = [_fitted(Column(name=each), kinds[each]) for each in new if each not in old]
-        return replace(self, links=self.links + tuple(links))
+        return replace(self, join_columns=self.join_columns + tuple(links))
 
     def any(self, name: str | None) -> Column | None:
         """Return the column of exactly this name, declared or only joining, or None."""
-        return next((each for each in (*self.links, *self.columns) if each.name == name), None)
+        return next((each for each in (*self.join_columns, *self.columns) if each.name == name), None)
 
     def _own(self, name: str, kinds: Iterable[str]) -> str:
         """Return a column's name as the data source spells it."""
@@ -200,7 +202,7 @@ def _safe(unit: str, stored: str) -> None:
         )
 
 
-def same(a: Column | None, b: Column | None) -> bool:
+def compares_exactly(a: Column | None, b: Column | None) -> bool:
     """Return True if comparing the two columns in SQL is exact: equal values are stored as equal values.
 
     Given    `exact` says that a column is stored in one of the ways in EXACT; computed columns and constants are not.
@@ -288,14 +290,14 @@ def _kind(column: Column, stored: str) -> Kind:
         low, high = column.bounds
         step = column.step or (Fraction(1) if stored in ("integer", "wide", "boolean") else Fraction(1, 2))
         return "integer" if low.denominator == high.denominator == step.denominator == 1 else "real"
-    if column.auto is not None:
+    if column.auto_lower is not None:
         if stored in ("other", JSON, MIXED):
             raise NotUnderstood(
                 f"`{column.name}` does not hold numbers, so it has no bounds.",
                 code="wrong-bounds",
                 instead="leave it out",
             )
-        whole_step = column.auto.denominator == (column.step or Fraction(1)).denominator == 1
+        whole_step = column.auto_lower.denominator == (column.step or Fraction(1)).denominator == 1
         return "integer" if whole_step and (column.step or stored in ("integer", "wide", "boolean")) else "real"
     if stored == "wide":
         return "integer"
@@ -332,7 +334,11 @@ class Catalogue:
     @property
     def referred(self) -> set[tuple[str, str]]:
         """The keys that other tables refer to, by table and column: each value belongs to one unit, as is declared."""
-        return {(each.through.table, each.through.column) for each in self.tables if each.through is not None}
+        return {
+            (each.unit_reference.table, each.unit_reference.column)
+            for each in self.tables
+            if each.unit_reference is not None
+        }
 
     def stored(self, kinds: Mapping[str, Mapping[str, str]], at: At | None = None) -> Catalogue:
         """Return the catalogue with the storage of all columns as the source reports it; `at` points at the lines."""
@@ -341,20 +347,22 @@ class Catalogue:
         for each in self.tables:
             own = each.stored(kinds[each.name], lambda *keys, name=each.name: at(name, *keys))
             with at(each.name, "unit"):
-                found.append(replace(own, through=self._reference(own, kinds)))
-        referred = [(each.through.table, each.through.column) for each in found if each.through is not None]
+                found.append(replace(own, unit_reference=self._reference(own, kinds)))
+        referred = [
+            (each.unit_reference.table, each.unit_reference.column) for each in found if each.unit_reference is not None
+        ]
         tables = [t.linked([c for name, c in referred if name == t.name], kinds[t.name]) for t in found]
         whole = replace(self, tables=tuple(tables))
         for each in tables:
             with at(each.name, "unit"):
-                whole._told(each)
+                whole._refuse_ambiguous(each)
         return whole
 
-    def _told(self, table: Table) -> None:
+    def _refuse_ambiguous(self, table: Table) -> None:
         """Refuse a reference that may be equal to several keys."""
-        through = table.through
+        through = table.unit_reference
         there = None if through is None else self.table(through.table)
-        if through is None or there is None or same(table.any(table.unit), there.any(through.column)):
+        if through is None or there is None or compares_exactly(table.any(table.unit), there.any(through.column)):
             return
         raise NotUnderstood(
             f"`{table.unit}` and `{through.table}.{through.column}` are stored in different ways, so it is not certain"
@@ -365,9 +373,9 @@ class Catalogue:
 
     def _reference(self, table: Table, kinds: Mapping[str, Mapping[str, str]]) -> Reference | None:
         """Return the key through which the unit of a table's rows is found, checked up to the table that names it."""
-        if table.through is None:
+        if table.unit_reference is None:
             return None
-        seen, at = {table.name}, table.through
+        seen, at = {table.name}, table.unit_reference
         while True:
             there = self.table(at.table)
             if there is None or there.public or there.unit is None or there.name in seen:
@@ -376,27 +384,28 @@ class Catalogue:
                     code="unit-unclear",
                     instead='unit = "order_id -> orders.id", and orders has one',
                 )
-            if there.through is None:
+            if there.unit_reference is None:
                 break
-            seen, at = seen | {there.name}, there.through
-        first = self.table(table.through.table)
+            seen, at = seen | {there.name}, there.unit_reference
+        first = self.table(table.unit_reference.table)
         assert first is not None
-        return Reference(first.name, first._own(table.through.column, kinds[first.name]))
+        return Reference(first.name, first._own(table.unit_reference.column, kinds[first.name]))
 
     @property
     def read(self) -> dict[str, tuple[str, ...] | None]:
         """The columns of each table that questions can read, or None for all of them."""
         columns = {each.name: tuple(column.name for column in each.columns) for each in self.tables}
         return {
-            each.name: None if each.public else self.telling[each.name] + columns[each.name] for each in self.tables
+            each.name: None if each.public else self.identifying_columns[each.name] + columns[each.name]
+            for each in self.tables
         }
 
     @property
-    def telling(self) -> dict[str, tuple[str, ...]]:
+    def identifying_columns(self) -> dict[str, tuple[str, ...]]:
         """The columns of each table that identify the unit of a row: its unit, its key, and those referred to."""
         found: dict[str, tuple[str, ...]] = {}
         for each in self.tables:
-            to = [t.through for t in self.tables if t.through is not None]
+            to = [t.unit_reference for t in self.tables if t.unit_reference is not None]
             referred = [through.column for through in to if through.table.lower() == each.name.lower()]
             own = () if each.public else (each.unit, *each.key, *referred)
             found[each.name] = tuple(name for name in own if name is not None)
@@ -405,7 +414,7 @@ class Catalogue:
     @property
     def protects(self) -> dict[str, str]:
         """The unit of each table, as it is put on record."""
-        return {each.name.lower(): each.whose for each in self.tables}
+        return {each.name.lower(): each.unit_on_record for each in self.tables}
 
     @once
     def facts(self) -> Facts:

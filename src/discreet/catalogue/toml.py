@@ -11,29 +11,29 @@ from typing import Any
 
 from discreet.catalogue import declarations
 from discreet.catalogue.schema import Catalogue, Column, Table
-from discreet.core.exact import whole
+from discreet.core.exact import positive_integer
 from discreet.core.loss import Budget
 from discreet.core.reach import neighbourhood
 from discreet.errors import NotUnderstood, Place, Refusal
 
-__all__ = ["Reader", "read"]
+__all__ = ["CatalogueFile", "read"]
 
 DATASET = ("name", "source", "budget", "neighbours", "ledger", "unit", "failures")
 TABLE = ("unit", "rows_per_unit", "groups_per_unit", "columns", "public", "key", "csv")
-LARGEST = 1 << 22  # characters of a catalogue
+MAX_FILE_CHARS = 1 << 22  # characters of a catalogue
 
 
 def read(path: Path) -> Catalogue:
     """Return the catalogue in a file; paths in it are relative to the file."""
-    return Reader(path).catalogue()
+    return CatalogueFile(path).catalogue()
 
 
 def _toml(path: Path) -> tuple[str, dict[str, Any]]:
     try:
         text = path.read_text("utf-8-sig")
-        if len(text) > LARGEST:
+        if len(text) > MAX_FILE_CHARS:
             raise NotUnderstood(
-                f"{path} has more than {LARGEST:,} characters.",
+                f"{path} has more than {MAX_FILE_CHARS:,} characters.",
                 code="wrong-catalogue",
                 instead="declare fewer values; docs/catalogue.md shows a catalogue",
             )
@@ -75,7 +75,7 @@ def _not_toml(text: str, problem: str) -> Refusal:
     )
 
 
-class Reader:
+class CatalogueFile:
     """A catalogue file, and the position of each of its entries."""
 
     def __init__(self, path: Path) -> None:
@@ -145,7 +145,7 @@ class Reader:
         with self.at("dataset", "unit"):
             unit = declarations.name(dataset.get("unit", "person"), "a unit")
         with self.at("dataset", "failures"):
-            failures = whole(dataset.get("failures", 1), "failures")
+            failures = positive_integer(dataset.get("failures", 1), "failures")
         with self.at("tables"):
             return Catalogue(
                 name=name,
@@ -214,7 +214,7 @@ class Reader:
                 name=declarations.name(name, "a table"),
                 columns=tuple(self._column(columns, name, each) for each in columns),
                 unit=unit,
-                through=through,
+                unit_reference=through,
                 key=key,
                 public=section.get("public", False),
                 csv=csv,

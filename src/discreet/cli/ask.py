@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["add", "load"]
 
 PICTURES = (".png", ".svg", ".pdf")
-LONGEST = 1 << 20  # characters taken from standard input; a question is far shorter
+MAX_INPUT_CHARS = 1 << 20  # characters taken from standard input; a question is far shorter
 FORMATS = """\
 formats:
   table   for people: every number with its ± margin, the cost, and what is left
@@ -177,7 +177,7 @@ def _param(said: str) -> tuple[str, Any]:
 def _text(said: str) -> str:
     """Return the question, from the command line or from standard input."""
     try:
-        text = sys.stdin.read(LONGEST) if said == "-" else said
+        text = sys.stdin.read(MAX_INPUT_CHARS) if said == "-" else said
         text.encode()
     except UnicodeError:
         raise NotUnderstood(

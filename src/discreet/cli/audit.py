@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["add"]
 
 MILLION = 10**6
-LARGEST = 1 << 24  # bytes of a table
+MAX_TABLE_BYTES = 1 << 24  # bytes of a table
 MORE = """\
   discreet audit mechanisms                     every mechanism of this project against its own claim
   discreet audit museum                         published bugs, rebuilt and caught
@@ -75,13 +75,13 @@ def _audit(options: argparse.Namespace) -> None:
 
 
 def _mechanisms(options: argparse.Namespace) -> Report:
-    from discreet.core.exact import whole  # noqa: PLC0415
+    from discreet.core.exact import positive_integer  # noqa: PLC0415
     from discreet.lab.audits import inventory  # noqa: PLC0415
     from discreet.lab.audits.audit import ALARM  # noqa: PLC0415
     from discreet.lab.reports import audits  # noqa: PLC0415
 
     try:
-        samples = whole(MILLION if options.samples is None else options.samples, "samples")
+        samples = positive_integer(MILLION if options.samples is None else options.samples, "samples")
     except NotUnderstood:
         raise NotUnderstood(
             "--samples is a whole number of at least one.", code="wrong-option", instead=f"--samples {MILLION}"
@@ -124,7 +124,7 @@ def _table(options: argparse.Namespace) -> Report:
 def _read(path: Path) -> list[list[Any]]:
     """Return the rows of a .csv or .json file; a first line of words names the outputs."""
     try:
-        if path.stat().st_size > LARGEST:
+        if path.stat().st_size > MAX_TABLE_BYTES:
             raise NotUnderstood("that table is too large.", code="too-large", instead="at most 16 MB")
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeError):

@@ -13,9 +13,9 @@ from discreet.catalogue import declarations
 from discreet.errors import Refusal
 
 if TYPE_CHECKING:
-    from discreet.curator.opening import Found
+    from discreet.curator.opening import InspectedTable
 
-__all__ = ["Declared", "catalogue", "named"]
+__all__ = ["TableDeclaration", "catalogue", "is_declarable"]
 
 WORDS = {
     "integer": "whole numbers",
@@ -66,10 +66,10 @@ TAIL = """
 
 
 @dataclass(frozen=True, kw_only=True)
-class Declared:
+class TableDeclaration:
     """The owner's declarations of one table. A column without an entry is left out."""
 
-    found: Found
+    found: InspectedTable
     public: bool = False
     unit: str | None = None
     rows_per_unit: int | None = None
@@ -77,13 +77,15 @@ class Declared:
     columns: Mapping[str, Mapping[str, Any]]  # {} is no promise
 
 
-def catalogue(dataset: Mapping[str, str], budget: Mapping[str, str], tables: Sequence[Declared], *, hints: bool) -> str:
+def catalogue(
+    dataset: Mapping[str, str], budget: Mapping[str, str], tables: Sequence[TableDeclaration], *, hints: bool
+) -> str:
     """Return the whole file; with `hints`, every line that could be added stands in a comment."""
     head = HEAD.format(**{each: _value(said) for each, said in dataset.items()}, budget=_value(budget))
     return head + "".join("\n" + _table(each, hints=hints) for each in tables) + TAIL
 
 
-def _table(table: Declared, *, hints: bool) -> str:
+def _table(table: TableDeclaration, *, hints: bool) -> str:
     lines = [f"[tables.{_key(table.found.name)}]", *_written(table.found)]
     if table.public:
         return "\n".join([*lines, "public = true   # nobody is in it", ""])
@@ -94,7 +96,7 @@ def _table(table: Declared, *, hints: bool) -> str:
     else:
         lines += [SEVERAL] if hints else ["# No unit: one row is one person."]
     for name, kind in table.found.columns.items():
-        if not named(name):
+        if not is_declarable(name):
             lines.append(f"# {_value(name)} is left out: a name is printable, without quotes, and not too long.")
         elif name in table.columns:
             said = table.columns[name]
@@ -103,7 +105,7 @@ def _table(table: Declared, *, hints: bool) -> str:
     return "\n".join([*lines, ""])
 
 
-def _written(found: Found) -> list[str]:
+def _written(found: InspectedTable) -> list[str]:
     """Return the `csv` lines of a table whose first lines are not all records by themselves."""
     if not found.broken:
         return []
@@ -116,7 +118,7 @@ def _written(found: Found) -> list[str]:
     return [said, more, "csv = { newlines = true }"]
 
 
-def named(name: str) -> bool:
+def is_declarable(name: str) -> bool:
     """Return True if a column of this name can be declared."""
     try:
         return bool(declarations.name(name, "a column"))

@@ -35,7 +35,7 @@ def add(commands: Any) -> None:
 
 
 def _index(options: argparse.Namespace) -> None:
-    from discreet.curator.opening import indexed  # noqa: PLC0415
+    from discreet.curator.opening import indexed_tables  # noqa: PLC0415
 
     with load(options.catalogue, options.marks) as curator:
         if options.drop:
@@ -43,7 +43,7 @@ def _index(options: argparse.Namespace) -> None:
             return
         with counting("building the index", "steps") as steps:
             path = curator.index(progress=steps)
-        for each in indexed(curator.catalogue):
+        for each in indexed_tables(curator.catalogue):
             by = f", and by {', '.join(each.keys)}" if each.keys else ""
             print(f"{each.table}: of each {each.unit} the rows that count, without groups{by}.")
         print(f"The index is in {path.parent}. It holds data: protect it as you protect them.")

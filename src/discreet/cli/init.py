@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.catalogue import declarations
-from discreet.cli.catalogue_template import WORDS, Declared, catalogue, named
+from discreet.cli.catalogue_template import WORDS, TableDeclaration, catalogue, is_declarable
 from discreet.core.exact import number
 from discreet.core.loss import Budget
 from discreet.errors import NotUnderstood, Refusal
 from discreet.sql.dates import iso
 
 if TYPE_CHECKING:
-    from discreet.curator.opening import Found
+    from discreet.curator.opening import InspectedTable
 
 __all__ = ["add"]
 
@@ -86,7 +86,7 @@ def _init(options: argparse.Namespace) -> None:
                 "stopped; nothing was written.", code="nothing-done", instead="start again, or with --yes"
             ) from None
     else:
-        declared = [Declared(found=each, columns={column: {} for column in each.columns}) for each in tables]
+        declared = [TableDeclaration(found=each, columns={column: {} for column in each.columns}) for each in tables]
     dataset = {"name": name, "source": os.path.relpath(data, output.parent), "ledger": f"{output.stem}.ledger"}
     _write(output, catalogue(dataset, budget, declared, hints=not asked))
     _next(output, declared, asked=asked)
@@ -108,7 +108,7 @@ def _write(output: Path, text: str) -> None:
         ) from None
 
 
-def _next(output: Path, tables: list[Declared], *, asked: bool) -> None:
+def _next(output: Path, tables: list[TableDeclaration], *, asked: bool) -> None:
     table = next((each for each in tables if not each.public), tables[0])
     counted = "*" if table.unit is None else f"DISTINCT {_spelt(table.unit)}"
     question = shlex.quote(f"SELECT COUNT({counted}) FROM {_spelt(table.found.name)}")
@@ -126,7 +126,7 @@ def _spelt(name: str) -> str:
 # ── asking ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _ask_all(data: Path, name: str, tables: list[Found]) -> tuple[str, list[Declared], dict[str, str]]:
+def _ask_all(data: Path, name: str, tables: list[InspectedTable]) -> tuple[str, list[TableDeclaration], dict[str, str]]:
     print(f"{data}: {', '.join(f'{each.name} ({len(each.columns)} columns)' for each in tables)}.")
     if not all(each.typed for each in tables):
         from discreet.curator.opening import INSPECTED  # noqa: PLC0415
@@ -138,7 +138,7 @@ def _ask_all(data: Path, name: str, tables: list[Found]) -> tuple[str, list[Decl
     for found in tables:
         word = "yes" if len(tables) == 1 else _ask(f"\nDeclare {found.name}? yes, no, or public", "yes", _choice)
         if word != "no":
-            declared.append(_table(found) if word == "yes" else Declared(found=found, public=True, columns={}))
+            declared.append(_table(found) if word == "yes" else TableDeclaration(found=found, public=True, columns={}))
     if not declared:
         raise NotUnderstood("no table is declared; nothing was written.", code="nothing-done", instead="say yes to one")
     print("\nThe budget is for all questions by everybody, for good. ε around 1 protects well, above 10 hardly.")
@@ -148,7 +148,7 @@ def _ask_all(data: Path, name: str, tables: list[Found]) -> tuple[str, list[Decl
     return name, declared, budget
 
 
-def _table(found: Found) -> Declared:
+def _table(found: InspectedTable) -> TableDeclaration:
     print(f"\n{found.name}: {', '.join(found.columns)}")
     unit = _ask(
         "Which column says whose row it is? none: one row is one person", "none", lambda said: _unit(found, said)
@@ -160,12 +160,12 @@ def _table(found: Found) -> Declared:
     print(COLUMNS)
     columns = {}
     for name, kind in found.columns.items():
-        if name == unit or not named(name):
+        if name == unit or not is_declarable(name):
             continue
         said = _ask(f"  {name} ({WORDS[kind]})", "nothing", partial(_column, found, name))
         if said is not None:
             columns[name] = said
-    return Declared(found=found, unit=unit, rows_per_unit=rows, groups_per_unit=groups, columns=columns)
+    return TableDeclaration(found=found, unit=unit, rows_per_unit=rows, groups_per_unit=groups, columns=columns)
 
 
 def _ask(question: str, default: str, read: Callable[[str], Any]) -> Any:
@@ -186,7 +186,7 @@ def _choice(said: str) -> str:
     return said.lower()
 
 
-def _unit(found: Found, said: str) -> str | None:
+def _unit(found: InspectedTable, said: str) -> str | None:
     there = {each.lower(): each for each in found.columns}
     if said.lower() not in there and said != "none":
         raise NotUnderstood(
@@ -214,7 +214,7 @@ def _delta(budget: Mapping[str, str], said: str) -> str | None:
     return None if said == "none" else str(_checked({**budget, "delta": said})["delta"])
 
 
-def _column(found: Found, name: str, said: str) -> dict[str, Any] | None:
+def _column(found: InspectedTable, name: str, said: str) -> dict[str, Any] | None:
     """Read what was typed about a column: bounds, values, nothing, or None to leave it out."""
     kind = found.columns[name]
     if said in ("nothing", "skip"):

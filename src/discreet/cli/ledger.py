@@ -23,7 +23,7 @@ from discreet.ledger.ledger import Balance, Ledger
 
 __all__ = ["add"]
 
-SHORT = 20  # charges that a table shows unless told otherwise
+DEFAULT_CHARGES = 20  # charges that a table shows unless told otherwise
 RESTORE = "Put the newest copy back; if it is gone for good: discreet ledger CATALOGUE --accept-loss"
 AMEND = "Raise the budgets in the catalogue, and amend the record: discreet ledger CATALOGUE --amend"
 MEANS = f"""\
@@ -40,7 +40,7 @@ def add(commands: Any) -> None:
     ledger.add_argument("--format", choices=("table", "json", "csv"), default="table", help="default: table")
     ledger.add_argument("--show", choices=("balances", "history"), help="only one of the two; csv shows the history")
     ledger.add_argument(
-        "--last", type=int, metavar="N", help=f"so many charges; a table shows the last {SHORT}, 0 is all"
+        "--last", type=int, metavar="N", help=f"so many charges; a table shows the last {DEFAULT_CHARGES}, 0 is all"
     )
     ledger.add_argument("--verify", action="store_true", help="replay the chain and recompute every cost and balance")
     ledger.add_argument("--report", action="store_true", help="what the history would cost by every theorem")
@@ -89,7 +89,7 @@ def _ledger(options: argparse.Namespace) -> None:
         if options.report:
             _report(ledger, options)
         if not (options.verify or options.plot or options.report or options.amend or options.amend_units):
-            print(_said(ledger, options), end="")
+            print(_text(ledger, options), end="")
 
 
 def _accept_loss(ledger: Ledger, missing: Missing | None, options: argparse.Namespace) -> None:
@@ -161,9 +161,9 @@ def _amend_units(options: argparse.Namespace, catalogue: Catalogue | None) -> No
 # ── what is printed ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _said(ledger: Ledger, options: argparse.Namespace) -> str:
+def _text(ledger: Ledger, options: argparse.Namespace) -> str:
     balances, charges = ledger.balances, [entry for entry in ledger if entry.fact.billed]
-    last = options.last if options.last is not None else SHORT if options.format == "table" else 0
+    last = options.last if options.last is not None else DEFAULT_CHARGES if options.format == "table" else 0
     if last < 0:
         raise NotUnderstood(
             "--last takes how many charges to show.", code="wrong-option", instead="for example --last 50; 0 is all"

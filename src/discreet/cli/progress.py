@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 __all__ = ["counting", "percent", "ticking"]
 
-PATIENCE = 1.0  # seconds before anything is printed
+QUIET_SECONDS = 1.0  # seconds before anything is printed
 AGAIN = 0.1  # seconds between two lines
 CLEAR = "\r\x1b[K"
 
@@ -25,7 +25,7 @@ def percent(what: str) -> Iterator[Callable[[int, int], None]]:
 @contextmanager
 def counting(what: str, of_what: str, size: int = 1) -> Iterator[Callable[[int, int], None]]:
     """Yield a function to call with how much is done and how much there is; it prints both in multiples of `size`."""
-    due, shown = time.monotonic() + PATIENCE, False
+    due, shown = time.monotonic() + QUIET_SECONDS, False
 
     def tell(done: int, of: int) -> None:
         nonlocal due, shown
@@ -50,7 +50,7 @@ def ticking(what: str) -> Iterator[None]:
     done, start = threading.Event(), time.monotonic()
 
     def tick() -> None:
-        while not done.wait(PATIENCE):
+        while not done.wait(QUIET_SECONDS):
             print(f"{CLEAR}{what}: {time.monotonic() - start:.0f} s", end="", file=sys.stderr, flush=True)
 
     clock = threading.Thread(target=tick, daemon=True)
@@ -60,5 +60,5 @@ def ticking(what: str) -> Iterator[None]:
     finally:
         done.set()
         clock.join()
-        if time.monotonic() - start >= PATIENCE:
+        if time.monotonic() - start >= QUIET_SECONDS:
             print(CLEAR, end="", file=sys.stderr, flush=True)

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from discreet.core.reach import Neighbours
 from discreet.core.record import recorded
 
-__all__ = ["Caps", "Setting"]
+__all__ = ["ContributionBounds", "Setting"]
 
 
 @recorded("caps/1")
 @dataclass(frozen=True, kw_only=True)
-class Caps:
+class ContributionBounds:
     """Contribution bounds: the most rows and groups of one unit that are used. Without a `unit` every row is one."""
 
     unit: str | None
@@ -34,7 +34,7 @@ class Caps:
 class Setting:
     """The setting of a measure: contribution bounds, neighbour relation, privacy unit, and whether there are groups."""
 
-    caps: Caps
+    caps: ContributionBounds
     neighbours: Neighbours
     unit: str
     grouped: bool

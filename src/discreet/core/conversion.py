@@ -10,7 +10,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 
-from discreet.core.exact import Ball, ball, ceiling, floor, log, share
+from discreet.core.exact import Ball, ball, ceiling, floor, log, probability_ceiling
 
 __all__ = ["delta_of_pure", "delta_of_zcdp", "epsilon_of_pure", "epsilon_of_zcdp", "group_delta", "zcdp_of"]
 
@@ -76,7 +76,7 @@ def delta_of_zcdp(rho: Fraction, epsilon: Fraction) -> Fraction:
         a = ball(order)
         return ((a - 1) * (a * ball(rho) - ball(epsilon)) + a * (1 - 1 / a).log()).exp() / (a - 1)
 
-    return share(exact)
+    return probability_ceiling(exact)
 
 
 def _best_order(bound: Callable[[float], float], log_rho: float, log_size: float) -> Fraction:
@@ -112,7 +112,7 @@ def delta_of_pure(epsilon: Fraction, delta: Fraction, at: Fraction) -> Fraction:
     """Return the δ at the smaller ε `at` of a mechanism that is (ε, δ)-private, rounded up."""
     if at >= epsilon:
         return delta
-    gap = share(lambda: (1 - ball(at - epsilon).exp()) / (1 + ball(-epsilon).exp()))
+    gap = probability_ceiling(lambda: (1 - ball(at - epsilon).exp()) / (1 + ball(-epsilon).exp()))
     return min(Fraction(1), delta + (1 - delta) * gap)
 
 
@@ -145,4 +145,4 @@ def group_delta(epsilon: Fraction, delta: Fraction, size: int) -> Fraction:
         return delta
     if epsilon == 0:
         return min(Fraction(1), size * delta)
-    return share(lambda: ball(delta) * ball(size * epsilon).expm1() / ball(epsilon).expm1())
+    return probability_ceiling(lambda: ball(delta) * ball(size * epsilon).expm1() / ball(epsilon).expm1())

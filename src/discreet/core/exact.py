@@ -31,6 +31,7 @@ __all__ = [
     "Number",
     "ball",
     "ceiling",
+    "decide_positive",
     "floor",
     "interval",
     "log",
@@ -38,12 +39,11 @@ __all__ = [
     "nearest_all",
     "number",
     "positive",
+    "positive_integer",
     "precision",
     "price",
     "probability",
-    "settle",
-    "share",
-    "whole",
+    "probability_ceiling",
 ]
 
 Ball = Any  # flint.arb; the package ships no types
@@ -78,7 +78,7 @@ os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_i
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-LARGEST = Fraction(1 << 400)  # larger numbers, and positive ones below its inverse, are refused
+MAX_MAGNITUDE = Fraction(1 << 400)  # larger numbers, and positive ones below its inverse, are refused
 
 LEAST_CHANCE = Fraction(1, 1 << 2000)  # of a probability
 
@@ -100,7 +100,7 @@ def number(value: object, name: str) -> Fraction:
             if re.fullmatch(r"\d{1,9}\.\d{1,9}", dotted)
             else f"write an int, a Fraction, a Decimal or a decimal string: {_example(name)}",
         )
-    if abs(read) > LARGEST:
+    if abs(read) > MAX_MAGNITUDE:
         raise NotUnderstood(
             f"{name} is too large, too small or too long.", code="out-of-range", instead=f"for example {_example(name)}"
         )
@@ -125,7 +125,7 @@ def _number(value: object) -> Fraction | None:
     return rational(value) if isinstance(value, (float, str, Decimal)) else None
 
 
-def positive(value: object, name: str, *, least: Fraction = 1 / LARGEST) -> Fraction:
+def positive(value: object, name: str, *, least: Fraction = 1 / MAX_MAGNITUDE) -> Fraction:
     """Read a number greater than zero: an ε, a ρ, a scale, a step."""
     read = number(value, name)
     if read <= 0:
@@ -162,7 +162,7 @@ def interval(value: object, name: str = "bounds") -> tuple[Fraction, Fraction]:
         raise NotUnderstood(
             "the lower bound must be below the upper one.", code="out-of-range", instead=f"write {name}=(0, 1000)"
         )
-    if high - low < 1 / LARGEST:
+    if high - low < 1 / MAX_MAGNITUDE:
         raise NotUnderstood(f"{name} are too close together.", code="out-of-range", instead=f"write {name}=(0, 1000)")
     return low, high
 
@@ -179,7 +179,7 @@ def probability(value: object, name: str) -> Fraction:
     return read
 
 
-def whole(value: object, name: str) -> int:
+def positive_integer(value: object, name: str) -> int:
     """Read a whole number of at least one."""
     try:
         read = _number(value)
@@ -193,7 +193,7 @@ def whole(value: object, name: str) -> int:
         wrong = "a finite number"
     elif read <= 0:
         wrong = "greater than zero"
-    elif read.denominator != 1 or read > LARGEST:
+    elif read.denominator != 1 or read > MAX_MAGNITUDE:
         wrong = "a whole number"
     else:
         return int(read)
@@ -211,9 +211,9 @@ def _example(name: str, otherwise: str = '"0.5"') -> str:
 
 
 def _quote(value: object) -> str:
-    if isinstance(value, (int, Fraction)) and not -LARGEST <= value <= LARGEST:
+    if isinstance(value, (int, Fraction)) and not -MAX_MAGNITUDE <= value <= MAX_MAGNITUDE:
         return "…"
-    if isinstance(value, Fraction) and value.denominator > LARGEST:
+    if isinstance(value, Fraction) and value.denominator > MAX_MAGNITUDE:
         return "…"
     text = str(value) if isinstance(value, (int, float, str, Decimal, Fraction, np.generic)) else "…"
     return text if len(text) <= 40 else text[:39] + "…"
@@ -239,7 +239,7 @@ def ball(value: Fraction | int) -> Ball:
     return arb(fmpq(value.numerator, value.denominator))
 
 
-TINY = Fraction(1, 1 << 4096)  # numbers closer to zero are rounded to this, or to zero, on the safe side
+MIN_MAGNITUDE = Fraction(1, 1 << 4096)  # numbers closer to zero are rounded to this, or to zero, on the safe side
 
 
 def ceiling(compute: Callable[[], Ball], bits: int = 128) -> Fraction:
@@ -252,7 +252,7 @@ def floor(compute: Callable[[], Ball], bits: int = 128) -> Fraction:
     return _end(_narrow(compute, bits), 1)
 
 
-def share(compute: Callable[[], Ball], bits: int = 128) -> Fraction:
+def probability_ceiling(compute: Callable[[], Ball], bits: int = 128) -> Fraction:
     """Return a probability, rounded up: the ceiling, or one if that is less."""
     enclosure = _narrow(compute, bits)
     return Fraction(1) if enclosure.upper() >= 1 else _end(enclosure, -1)
@@ -263,7 +263,7 @@ def _end(enclosure: Ball, side: int) -> Fraction:
     with precision(96):
         mantissa, exponent = (int(part) for part in (side * enclosure).lower().man_exp())
     if mantissa.bit_length() + exponent < -4096:
-        return side * (-TINY if mantissa < 0 else Fraction(0))
+        return side * (-MIN_MAGNITUDE if mantissa < 0 else Fraction(0))
     return side * mantissa * Fraction(2) ** exponent
 
 
@@ -299,7 +299,7 @@ def _narrow(compute: Callable[[], Ball], bits: int, wanted: int = 60) -> Ball:
         bits *= 2
 
 
-def settle(compute: Callable[[], Ball]) -> bool:
+def decide_positive(compute: Callable[[], Ball]) -> bool:
     """Return True if the true value is positive, decided with as much precision as that takes.
 
     Only for values that cannot be exactly zero (differences of a rational and a transcendental).

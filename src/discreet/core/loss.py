@@ -19,12 +19,12 @@ from discreet.core.conversion import (
     group_delta,
     zcdp_of,
 )
-from discreet.core.exact import Number, number, price, probability, whole
+from discreet.core.exact import Number, number, positive_integer, price, probability
 from discreet.core.once import once
 from discreet.core.text import show
 from discreet.errors import NotAllowed, NotUnderstood
 
-__all__ = ["Budget", "Left", "Loss"]
+__all__ = ["Budget", "Loss", "Remaining"]
 
 ONE = Fraction(1)
 
@@ -127,7 +127,7 @@ class Loss:
         """Return the loss of running the same mechanism `times` times."""
         if type(times) is int and times == 0:
             return Loss.ZERO
-        n = whole(times, "times")
+        n = positive_integer(times, "times")
         return Loss(
             pure=None if self.pure is None else n * self.pure,
             rho=n * self.rho,
@@ -154,7 +154,7 @@ class Loss:
         Because  the first is a walk of k steps; the second is the triangle inequality of Rényi divergences
                  (Bun and Steinke 2016, Proposition 1.9), which needs a zCDP statement without exceptions.
         """
-        k = whole(size, "size")
+        k = positive_integer(size, "size")
         if self.event == 0:
             pure = None if self.pure is None else k * self.pure
             return Loss(pure=pure, rho=k**2 * self.rho, approximate=self._group_point(k))
@@ -289,7 +289,7 @@ class Budget:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Left:
+class Remaining:
     """The remaining budget: `pure` by adding up ε (None when a release without an ε was bought), `rho` by adding up ρ.
     A question fits when either has room. `events` remains for private keys.
     """
@@ -299,7 +299,7 @@ class Left:
     events: Fraction
 
     @classmethod
-    def of(cls, budget: Budget, spent: Loss) -> Left:
+    def of(cls, budget: Budget, spent: Loss) -> Remaining:
         """Return what the loss `spent` leaves of `budget`."""
         pure = None if spent.pure is None else max(Fraction(0), budget.epsilon - spent.pure)
         rho, events = max(Fraction(0), budget.rho - spent.rho), max(Fraction(0), (budget.events or 0) - spent.event)
@@ -310,10 +310,10 @@ class Left:
         pure = loss.pure is not None and self.pure is not None and loss.pure <= self.pure
         return Budget.admits(pure=pure, rho=loss.rho <= self.rho, events=loss.event <= self.events)
 
-    def __and__(self, other: Left) -> Left:
+    def __and__(self, other: Remaining) -> Remaining:
         """Return what remains where both budgets must hold."""
         pure = None if self.pure is None or other.pure is None else min(self.pure, other.pure)
-        return Left(pure=pure, rho=min(self.rho, other.rho), events=min(self.events, other.events))
+        return Remaining(pure=pure, rho=min(self.rho, other.rho), events=min(self.events, other.events))
 
     def __str__(self) -> str:
         ways = [] if self.pure is None else [f"ε = {show(self.pure)}"]

@@ -70,7 +70,7 @@ class Mechanism(ABC):
         """The mechanisms that this one runs on the same units; itself, unless it is made of others."""
         return (self,)
 
-    def strays(self, whose: Mapping[str, str]) -> str | None:
+    def misread_table(self, whose: Mapping[str, str]) -> str | None:
         """Return a table that `whose` lacks, or that has another unit than `whose` says; None if there is none.
 
         `whose` has an entry for each table: "unit COLUMN", "unit COLUMN -> TABLE.COLUMN", "public", or `ROWS`.
@@ -117,7 +117,7 @@ class _Errors:
         return f"It makes {len(said)} releases: " + "; ".join(each[0].lower() + each[1:] for each in said) + "."
 
 
-class _Several(Mechanism):
+class _Compound(Mechanism):
     parts: tuple[Mechanism, ...]
 
     def __post_init__(self) -> None:
@@ -162,14 +162,14 @@ class _Several(Mechanism):
     def unit(self) -> str:
         return self.parts[0].unit
 
-    def strays(self, whose: Mapping[str, str]) -> str | None:
-        found = (part.strays(whose) for part in self.parts)
+    def misread_table(self, whose: Mapping[str, str]) -> str | None:
+        found = (part.misread_table(whose) for part in self.parts)
         return next((each for each in found if each is not None), None)
 
 
 @recorded("composition/1")
 @dataclass(frozen=True)
-class Composition(_Several):
+class Composition(_Compound):
     """Several mechanisms on the same units: losses add."""
 
     parts: tuple[Mechanism, ...]
@@ -186,7 +186,7 @@ class Composition(_Several):
 
 @recorded("parallel/1")
 @dataclass(frozen=True)
-class Parallel(_Several):
+class Parallel(_Compound):
     """Several mechanisms on disjoint units: each unit is in the data of one of them, so the largest loss counts."""
 
     parts: tuple[Mechanism, ...]
@@ -234,8 +234,8 @@ class Then(Mechanism):
     def unit(self) -> str:
         return self.mechanism.unit
 
-    def strays(self, whose: Mapping[str, str]) -> str | None:
-        return self.mechanism.strays(whose)
+    def misread_table(self, whose: Mapping[str, str]) -> str | None:
+        return self.mechanism.misread_table(whose)
 
     def curve(self, epsilon: Number) -> Fraction:
         return self.mechanism.curve(epsilon)

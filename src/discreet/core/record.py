@@ -30,10 +30,10 @@ from typing import Any, TypeVar
 
 from discreet.errors import NotAllowed, Refusal
 
-__all__ = ["MOST", "later", "rational", "read", "recorded", "text_of", "write"]
+__all__ = ["MAX_RECORD_CHARS", "lazy_module", "rational", "read", "recorded", "text_of", "write"]
 
-MOST = 1 << 20  # characters of one record
-LONGEST = 4000  # bits of a numerator or denominator
+MAX_RECORD_CHARS = 1 << 20  # characters of one record
+MAX_RATIONAL_BITS = 4000  # bits of a numerator or denominator
 RATIONAL = re.compile(r"(-?[0-9]{1,1250})(/[0-9]{1,1250})?")
 
 _forms: dict[type, list[tuple[str, str]]] = {}  # for each class the parts of its text, in order: a text, a field
@@ -44,7 +44,7 @@ _later: list[str] = []  # modules with more classes, which are imported when a n
 K = TypeVar("K", bound=type)
 
 
-def later(module: str) -> None:
+def lazy_module(module: str) -> None:
     """Register a module with recorded classes; it is imported when a record names a class that is not known yet."""
     _later.append(module)
 
@@ -66,9 +66,11 @@ def recorded(name: str) -> Callable[[K], K]:
 def write(thing: Any) -> str:
     """Return the text of a record; refuse a value that cannot be recorded."""
     text = _down(thing)
-    if len(text) > MOST:
+    if len(text) > MAX_RECORD_CHARS:
         raise NotAllowed(
-            f"its record would be longer than {MOST} characters.", code="not-on-record", instead="ask in several parts"
+            f"its record would be longer than {MAX_RECORD_CHARS} characters.",
+            code="not-on-record",
+            instead="ask in several parts",
         )
     return text
 
@@ -76,7 +78,7 @@ def write(thing: Any) -> str:
 def read(text: str) -> Any:
     """Return the value that `write` made this text of; raise ValueError for any other text."""
     try:
-        if len(text) > MOST:
+        if len(text) > MAX_RECORD_CHARS:
             raise ValueError("too long")
         thing = _up(json.loads(text, parse_float=_no, parse_constant=_no))
         if write(thing) != text:
@@ -88,7 +90,7 @@ def read(text: str) -> Any:
 
 def text_of(value: Fraction) -> str:
     """Return a rational as it is written: "1/10", "3"."""
-    if max(value.numerator.bit_length(), value.denominator.bit_length()) > LONGEST:
+    if max(value.numerator.bit_length(), value.denominator.bit_length()) > MAX_RATIONAL_BITS:
         raise NotAllowed(
             "a number on record has at most 1,200 digits.",
             code="not-on-record",

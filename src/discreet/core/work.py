@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 from discreet.errors import NotAllowed, Place
 
-__all__ = ["MOST_WORK", "MOST_WORK_TOGETHER", "Work", "counted", "spend"]
+__all__ = ["MAX_WORK", "MAX_WORK_TOGETHER", "Work", "limited_work", "spend"]
 
-MOST_WORK = 2_000_000  # steps of one question
-MOST_WORK_TOGETHER = 10_000_000  # … and of several that are asked at once
+MAX_WORK = 2_000_000  # steps of one question
+MAX_WORK_TOGETHER = 10_000_000  # … and of several that are asked at once
 LETTER, NODE, REGION, SET = 10, 20, 64, 60  # steps for a letter, a node, a pair of regions, a pair of groupings
 NUMBER, QUESTION = 2_000, 2_000  # … for the price of a number within a margin, for a question of a list
 SUM = 500  # … for a sum that an engine adds up
@@ -39,7 +39,7 @@ _here: ContextVar[Work | None] = ContextVar("work", default=None)
 
 
 @contextmanager
-def counted(most: int = MOST_WORK, *, together: bool = False) -> Iterator[Work]:
+def limited_work(most: int = MAX_WORK, *, together: bool = False) -> Iterator[Work]:
     """Count the steps taken inside the block, for one question or for several together, up to `most`."""
     work = Work(most, refusal=TOGETHER if together else ALONE)
     before = _here.set(work)
@@ -50,7 +50,7 @@ def counted(most: int = MOST_WORK, *, together: bool = False) -> Iterator[Work]:
 
 
 def spend(steps: int, place: Place | None = None) -> None:
-    """Count steps before they are taken; refuse if they are too many. Outside of `counted` nothing is counted."""
+    """Count steps before they are taken; refuse if they are too many. Outside of `limited_work` nothing is counted."""
     work = _here.get()
     if work is None:
         return

@@ -23,7 +23,7 @@ from discreet.catalogue.schema import Catalogue
 from discreet.core import work
 from discreet.core.coins import SYSTEM, Coins
 from discreet.core.exact import Number
-from discreet.core.loss import Budget, Left
+from discreet.core.loss import Budget, Remaining
 from discreet.core.once import Recent
 from discreet.curator.history import History, Past
 from discreet.curator.opening import engine_of, ledger_of, let_go, one_table, source_of
@@ -35,7 +35,7 @@ from discreet.ledger.ledger import Ledger
 from discreet.plan.compile.alternatives import alternatives
 from discreet.plan.compile.compiler import compile
 from discreet.plan.draft import Draft
-from discreet.plan.output import rehearse
+from discreet.plan.output import check_output
 from discreet.procedures import auto_bounds
 from discreet.sql.parameters import Parameters, Params
 from discreet.sql.parser.parse import parse
@@ -44,7 +44,7 @@ from discreet.sql.query import Select
 __all__ = ["Curator", "open"]
 
 Progress = Callable[[int, int], None]
-REMEMBERED = 200  # questions whose meaning is remembered
+MAX_CACHED_QUESTIONS = 200  # questions whose meaning is remembered
 
 
 class Curator:
@@ -53,8 +53,9 @@ class Curator:
     def __init__(self, engine: Engine, ledger: Ledger, *, coins: Coins = SYSTEM) -> None:
         self.engine, self.ledger, self.coins = engine, ledger, coins
         self._history = History(ledger, self.catalogue.name)
-        self._drafts = Recent[Any, tuple[tuple[Draft, int], Catalogue]](REMEMBERED)  # and how much work each was
-        self._assumed = (self.catalogue, auto_bounds.assumed(self.catalogue))
+        # and how much work each was
+        self._drafts = Recent[Any, tuple[tuple[Draft, int], Catalogue]](MAX_CACHED_QUESTIONS)
+        self._assumed = (self.catalogue, auto_bounds.with_assumed_bounds(self.catalogue))
 
     @property
     def catalogue(self) -> Catalogue:
@@ -75,7 +76,7 @@ class Curator:
         `progress` is called with the numbers of entries of the ledger that are read and in all, `reading` with those of
         bytes of a CSV file.
         """
-        read = catalogues.Reader(Path(path))
+        read = catalogues.CatalogueFile(Path(path))
         catalogue = read.catalogue()
         with read.at("dataset", "source"):
             source = source_of(catalogue, reading)
@@ -167,7 +168,7 @@ class Curator:
     def assumed(self, catalogue: Catalogue) -> Catalogue:
         """Return a catalogue with assumed bounds for the columns whose bounds are to be found in the data."""
         if self._assumed[0] is not catalogue:
-            self._assumed = (catalogue, auto_bounds.assumed(catalogue))
+            self._assumed = (catalogue, auto_bounds.with_assumed_bounds(catalogue))
         return self._assumed[1]
 
     def worked(self, sql: str, params: Params, catalogue: Catalogue | None = None) -> tuple[Draft, int]:
@@ -180,7 +181,7 @@ class Curator:
     @staticmethod
     def compiled(question: str | Select, params: Params, catalogue: Catalogue) -> tuple[Draft, int]:
         """Return the draft of a question, and the steps of work that compiling took."""
-        with work.counted() as steps:
+        with work.limited_work() as steps:
             if isinstance(question, Select):
                 select = question
             else:
@@ -188,7 +189,7 @@ class Curator:
                 work.spend(work.LETTER * len(question))
             draft = alternatives(compile(select, catalogue))
             work.spend(work.NUMBER * len(draft.readings), draft.view.place)  # it may be asked for within a margin
-            rehearse(draft)
+            check_output(draft)
         return draft, steps.done
 
     def earlier(self, version: str) -> Past:
@@ -230,7 +231,7 @@ class Curator:
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
 
     @property
-    def left(self) -> Left:
+    def left(self) -> Remaining:
         """The remaining budget."""
         return self.ledger.left
 

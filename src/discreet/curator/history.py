@@ -21,23 +21,24 @@ from discreet.ledger.entry import START, Entry, Link
 from discreet.ledger.facts import Charge, Kept
 from discreet.ledger.ledger import Ledger
 from discreet.plan.draft import Draft
-from discreet.plan.outline import Outline, outline, wanted
+from discreet.plan.outline import Outline, outline, outline_query
 from discreet.plan.plan import Plan
 
 __all__ = ["History", "Past"]
 
 AT_ONCE = 64  # plans that are read in one turn of the ledger
-REMEMBERED = 1 << 22  # characters of the records of plans that are remembered
-Told = tuple[int, Outline]  # the entry of a charge, and the outline of its plan
+MAX_CACHED_CHARS = 1 << 22  # characters of the records of plans that are remembered
+PaidOutline = tuple[int, Outline]  # the entry of a charge, and the outline of its plan
 
 
 @dataclass(frozen=True)
-class Shelf:
+class PaidPlans:
     """The plans that were paid for on one state of the data, by their entries. It only grows."""
 
     paid: dict[str, int] = field(default_factory=dict)  # by key
     subjects: dict[int, list[int]] = field(default_factory=dict)
-    places: dict[tuple[int, int | None], list[Told]] = field(default_factory=dict)  # by place and file of the outline
+    # by place and file of the outline
+    places: dict[tuple[int, int | None], list[PaidOutline]] = field(default_factory=dict)
 
     def add(self, seq: int, key: str, plan: Outline) -> None:
         """File a plan."""
@@ -65,7 +66,7 @@ class History:
     def _start(self, first: Link) -> None:
         """Begin the view at the entry `first`, and forget all plans."""
         self._first = self._last = first
-        self._shelves: dict[str, Shelf] = {}
+        self._shelves: dict[str, PaidPlans] = {}
         self._kept: set[int] = set()
         self._plans: OrderedDict[int, tuple[Plan, int]] = OrderedDict()  # and how long their records are
         self._size = 0
@@ -81,7 +82,7 @@ class History:
                 if self._last != last:  # another thread was faster
                     continue
                 if not entries:
-                    return Past(self, version, self._shelves.get(version, Shelf()), last.seq)
+                    return Past(self, version, self._shelves.get(version, PaidPlans()), last.seq)
                 self._take(last, entries)
 
     def _reach(self, version: str) -> None:
@@ -104,7 +105,7 @@ class History:
             elif isinstance(fact, Charge) and fact.dataset == self._dataset and fact.key == _key(fact.mechanism):
                 plan = outline(fact.mechanism)
                 if plan is not None:
-                    self._shelves.setdefault(fact.version, Shelf()).add(entry.seq, fact.key, plan)
+                    self._shelves.setdefault(fact.version, PaidPlans()).add(entry.seq, fact.key, plan)
         self._last = entries[-1].link
 
     def kept(self, charge: int) -> bool:
@@ -137,7 +138,7 @@ class History:
             if entry.seq not in self._plans:
                 self._plans[entry.seq] = plan, len(fact.mechanism)
                 self._size += len(fact.mechanism)
-            while self._size > REMEMBERED:
+            while self._size > MAX_CACHED_CHARS:
                 self._size -= self._plans.popitem(last=False)[1][1]
         return plan
 
@@ -148,32 +149,32 @@ class Past:
 
     history: History
     version: str
-    shelf: Shelf
+    paid_plans: PaidPlans
     last: int
 
     def __contains__(self, plan: Plan) -> bool:
         """Return True if this very plan was paid for."""
-        return self.shelf.paid.get(plan.key, self.last + 1) <= self.last
+        return self.paid_plans.paid.get(plan.key, self.last + 1) <= self.last
 
     def answered(self, plan: Plan) -> bool:
         """Return True if this very plan was paid for, and its answer is kept."""
-        return plan in self and self.history.kept(self.shelf.paid[plan.key])
+        return plan in self and self.history.kept(self.paid_plans.paid[plan.key])
 
     def __iter__(self) -> Iterator[Plan]:
         """Yield all plans that were paid for, in their order."""
-        return self._read(sorted(self.shelf.paid.copy().values()))
+        return self._read(sorted(self.paid_plans.paid.copy().values()))
 
     def about(self, *subjects: int | None) -> Iterator[Plan]:
         """Yield the plans with one of these subjects, in their order; see `discreet.plan.outline.subject`."""
-        found = [self.shelf.subjects.get(each, []) for each in set(subjects) if each is not None]
+        found = [self.paid_plans.subjects.get(each, []) for each in set(subjects) if each is not None]
         return self._read(list(merge(*found)))
 
     def near(self, draft: Draft) -> Iterator[Plan]:
         """Yield the plans with kept answers from which the answer of `draft` may be derived, in their order."""
-        if (asked := wanted(draft)) is None:
-            return self._read(sorted(seq for seq in self.shelf.paid.copy().values() if self.history.kept(seq)))
+        if (asked := outline_query(draft)) is None:
+            return self._read(sorted(seq for seq in self.paid_plans.paid.copy().values() if self.history.kept(seq)))
         files = [(place, each) for place in asked.places for each in dict.fromkeys(asked.files)]
-        told = [each for file in files for each in self.shelf.places.get(file, [])]
+        told = [each for file in files for each in self.paid_plans.places.get(file, [])]
         return self._read(sorted({seq for seq, plan in told if asked.fits(plan) and self.history.kept(seq)}))
 
     def _read(self, places: list[int]) -> Iterator[Plan]:

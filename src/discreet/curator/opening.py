@@ -12,18 +12,18 @@ from discreet.catalogue import declarations
 from discreet.catalogue.schema import Catalogue, Csv, Table
 from discreet.core.loss import Budget
 from discreet.core.reach import neighbourhood
-from discreet.engines.duckdb.connection import Source
+from discreet.engines.duckdb.connection import DuckDBSource
 from discreet.engines.duckdb.engine import DuckDB
 from discreet.engines.duckdb.files import open_path
 from discreet.engines.duckdb.frames import open_frame
-from discreet.engines.duckdb.index import Shelf
+from discreet.engines.duckdb.index import IndexStore
 from discreet.engines.duckdb.inspect import LINES as INSPECTED
-from discreet.engines.duckdb.inspect import Found
+from discreet.engines.duckdb.inspect import InspectedTable
 from discreet.engines.duckdb.inspect import look as inspect
 from discreet.errors import NotUnderstood, Refusal
 from discreet.ledger.ledger import Ledger
 from discreet.plan.compile.compiler import compile
-from discreet.plan.unit_index import Choice, Indexed
+from discreet.plan.unit_index import IndexedTable, RowChoice
 from discreet.sql.parser.parse import parse
 from discreet.sql.spelling import quoted
 
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "INSPECTED",
-    "Found",
+    "InspectedTable",
     "engine_of",
     "frames_of",
-    "indexed",
+    "indexed_tables",
     "inspect",
     "ledger_of",
     "let_go",
@@ -46,7 +46,7 @@ __all__ = [
 Progress = Callable[[int, int], None]
 
 
-def source_of(catalogue: Catalogue, progress: Progress | None = None) -> Source:
+def source_of(catalogue: Catalogue, progress: Progress | None = None) -> DuckDBSource:
     """Open the data of a catalogue; `progress` is called with the bytes of a CSV file that are read, and with all."""
     if catalogue.source is None:
         raise NotUnderstood(
@@ -66,12 +66,12 @@ def source_of(catalogue: Catalogue, progress: Progress | None = None) -> Source:
         progress,
         csv={each.name: each.csv for each in catalogue.tables},
         columns=catalogue.read,
-        telling=catalogue.telling,
+        telling=catalogue.identifying_columns,
     )
 
 
 @contextmanager
-def let_go(source: Source) -> Iterator[None]:
+def let_go(source: DuckDBSource) -> Iterator[None]:
     """Close the data if the block raises."""
     try:
         yield
@@ -92,7 +92,7 @@ def one_table(
     name: str | None,
     csv: Mapping[str, Any] | None,
     ledger: str | os.PathLike[str] | None,
-) -> tuple[Catalogue, Source]:
+) -> tuple[Catalogue, DuckDBSource]:
     """Return the catalogue of one table, from its declarations, and its data."""
     if not isinstance(budget, Budget):
         raise NotUnderstood(
@@ -141,7 +141,7 @@ def one_table(
 
 def _reached(
     source: Any, path: Path | None, name: str | None, form: Csv | None, columns: list[str], *, unit: str | None
-) -> Source:
+) -> DuckDBSource:
     if path is None and form is not None:
         raise NotUnderstood(
             "a frame is no CSV file, so there is nothing to say of how.", code="wrong-argument", instead="leave out csv"
@@ -156,16 +156,16 @@ def _reached(
     return open_path(path, None if one is None else [one], csv={table: form}, columns={table: columns}, telling=who)
 
 
-def frames_of(frames: Mapping[str, pyarrow.Table]) -> Source:
+def frames_of(frames: Mapping[str, pyarrow.Table]) -> DuckDBSource:
     """Return the data source of Arrow tables, by their names."""
-    return Source(places={name: quoted(name) for name in frames}, frames=frames)
+    return DuckDBSource(places={name: quoted(name) for name in frames}, frames=frames)
 
 
-def engine_of(catalogue: Catalogue, source: Source, ledger: Ledger) -> DuckDB:
+def engine_of(catalogue: Catalogue, source: DuckDBSource, ledger: Ledger) -> DuckDB:
     """Return the engine of these data, with the unit index beside the ledger, if the ledger is a file."""
     catalogue, shelf = catalogue.stored(source.stored), None
     if ledger.durable and "://" not in ledger.where:
-        shelf = Shelf(Path(f"{ledger.where}.index"), catalogue.name, lambda: indexed(catalogue))
+        shelf = IndexStore(Path(f"{ledger.where}.index"), catalogue.name, lambda: indexed_tables(catalogue))
     return DuckDB(source, catalogue, ledger.version, shelf)
 
 
@@ -188,10 +188,10 @@ def ledger_of(
     )
 
 
-def indexed(catalogue: Catalogue) -> tuple[Indexed, ...]:
+def indexed_tables(catalogue: Catalogue) -> tuple[IndexedTable, ...]:
     """Return the tables that a unit index of this catalogue holds."""
     return tuple(
-        Indexed(
+        IndexedTable(
             table=table.name,
             unit=table.unit,
             columns=tuple(each.name for each in table.columns),
@@ -199,11 +199,11 @@ def indexed(catalogue: Catalogue) -> tuple[Indexed, ...]:
             required=tuple(each.name for each in table.columns if each.required),
         )
         for table in catalogue.tables
-        if table.unit is not None and table.through is None
+        if table.unit is not None and table.unit_reference is None
     )
 
 
-def _choices(table: Table, catalogue: Catalogue) -> Iterator[Choice]:
+def _choices(table: Table, catalogue: Catalogue) -> Iterator[RowChoice]:
     """Yield the choices of an index, read off compiled questions, so that they match every question like them."""
     people, source = f"COUNT(DISTINCT {quoted(table.unit or '')})", quoted(table.name)
     for asked in (
@@ -215,4 +215,4 @@ def _choices(table: Table, catalogue: Catalogue) -> Iterator[Choice]:
         except Refusal:
             continue
         if not draft.private:
-            yield Choice(keys=draft.keys, caps=draft.caps)
+            yield RowChoice(keys=draft.keys, caps=draft.caps)

@@ -7,15 +7,15 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
 
 from discreet.answers.answer import Answer
-from discreet.answers.bill import Bill, Stub
+from discreet.answers.bill import Bill, ReceiptFacts
 from discreet.answers.explanation import Explanation, Explanations
 from discreet.core.exact import Number
-from discreet.core.loss import Left
+from discreet.core.loss import Remaining
 from discreet.engines.engine import Cancel, Snapshot
 from discreet.errors import NotAllowed, Refusal
 from discreet.kernel.check import Certificate, check
 from discreet.ledger.receipt import Receipt
-from discreet.plan.codec import kept, read
+from discreet.plan.codec import encode, read
 from discreet.plan.plan import Plan, Released
 from discreet.plan.terms import read_terms
 from discreet.procedures import batch, single
@@ -30,7 +30,7 @@ __all__ = ["Session"]
 T = TypeVar("T")
 
 
-class Several(TypedDict, total=False):
+class BatchOptions(TypedDict, total=False):
     """The options of several questions: their parameters, and the cost of all or the margin of each."""
 
     params: Params
@@ -39,7 +39,7 @@ class Several(TypedDict, total=False):
     confidence: Number
 
 
-class Asked(Several, total=False):
+class AskOptions(BatchOptions, total=False):
     """The options of one question."""
 
     delta: Number | None
@@ -61,20 +61,20 @@ class Session:
 
     # ── asking ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    def ask(self, sql: str, *, reuse: bool = False, **asked: Unpack[Asked]) -> Answer:
+    def ask(self, sql: str, *, reuse: bool = False, **asked: Unpack[AskOptions]) -> Answer:
         """Answer a question; see `Curator.ask`."""
         return self.run(lambda context: _asking(sql, reuse, asked, context))
 
-    def ask_many(self, questions: Iterable[str], **asked: Unpack[Several]) -> list[Answer]:
+    def ask_many(self, questions: Iterable[str], **asked: Unpack[BatchOptions]) -> list[Answer]:
         """Answer several questions; see `Curator.ask_many`."""
 
         def asking(context: Context) -> Procedure[list[Answer]]:
-            wanted = batch.wanted_once(*_costs(asked), None)
-            return batch.ask_many(batch.several(questions, asked.get("params")), wanted, context)
+            wanted = batch.batch_terms(*_costs(asked), None)
+            return batch.ask_many(batch.read_questions(questions, asked.get("params")), wanted, context)
 
         return self.run(asking)
 
-    def explain(self, sql: str, **asked: Unpack[Asked]) -> Explanation:
+    def explain(self, sql: str, **asked: Unpack[AskOptions]) -> Explanation:
         """Explain the cost and the margins of a question; see `Curator.explain`."""
         context = self.context()
         epsilon, within, confidence = _costs(asked)
@@ -84,14 +84,14 @@ class Session:
         )
         return single.explain(context.draft(sql, asked.get("params")), wanted, context)
 
-    def explain_many(self, questions: Iterable[str], **asked: Unpack[Several]) -> Explanations:
+    def explain_many(self, questions: Iterable[str], **asked: Unpack[BatchOptions]) -> Explanations:
         """Explain the cost of `ask_many`; see `Curator.explain_many`."""
         context = self.context()
-        wanted = batch.wanted_once(*_costs(asked), context.budget.epsilon / 10)
-        return batch.explain_many(batch.several(questions, asked.get("params")), wanted, context)
+        wanted = batch.batch_terms(*_costs(asked), context.budget.epsilon / 10)
+        return batch.explain_many(batch.read_questions(questions, asked.get("params")), wanted, context)
 
     @property
-    def left(self) -> Left:
+    def left(self) -> Remaining:
         """The remaining budget of this analyst."""
         return self._curator.ledger.left_to(self.analyst)
 
@@ -163,7 +163,7 @@ class Session:
             found.append((plan, receipt))
         left, remarks = ledger.left_to(self.analyst), self._curator.remarks()
         return [
-            Sold(plan, known[receipt.charge], Bill(receipt.cost, left, Stub.of(receipt), remarks))
+            Sold(plan, known[receipt.charge], Bill(receipt.cost, left, ReceiptFacts.of(receipt), remarks))
             for plan, receipt in found
         ]
 
@@ -182,7 +182,7 @@ class Session:
         def look() -> bytes:
             assert certificate is not None  # only what was answered before has none, and is not looked for
             paid, exact = snapshot.aggregate(certificate, receipt, coins=self._curator.coins, cancel=self.cancel)
-            return kept(paid.release(exact, self._curator.coins))
+            return encode(paid.release(exact, self._curator.coins))
 
         return look
 
@@ -196,7 +196,7 @@ def _runs(plan: Plan, snapshot: Snapshot) -> bool:
     return True
 
 
-def _asking(sql: str, reuse: bool, asked: Asked, context: Context) -> Procedure[Answer]:
+def _asking(sql: str, reuse: bool, asked: AskOptions, context: Context) -> Procedure[Answer]:
     """Return the procedure of one question."""
     epsilon, within, confidence = _costs(asked)
     default, params = Fraction(1) if reuse else None, asked.get("params")
@@ -208,5 +208,5 @@ def _asking(sql: str, reuse: bool, asked: Asked, context: Context) -> Procedure[
     return single.ask(sql, params, wanted, context)
 
 
-def _costs(asked: Several) -> tuple[Number | None, Number | None, Number]:
+def _costs(asked: BatchOptions) -> tuple[Number | None, Number | None, Number]:
     return asked.get("epsilon"), asked.get("within"), asked.get("confidence", "0.95")

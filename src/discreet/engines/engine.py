@@ -22,7 +22,7 @@ from discreet.catalogue.schema import Catalogue
 from discreet.core.coins import Coins
 from discreet.errors import Interrupted, NotUnderstood
 from discreet.kernel.check import Certificate
-from discreet.plan.plan import Exact, Plan
+from discreet.plan.plan import ExactResult, Plan
 
 __all__ = ["Cancel", "Engine", "Limits", "Permission", "Snapshot"]
 
@@ -131,7 +131,7 @@ class Snapshot(Protocol):
 
     def aggregate(
         self, certificate: Certificate, permission: Permission, *, coins: Coins, cancel: Cancel
-    ) -> tuple[Plan, Exact]:
+    ) -> tuple[Plan, ExactResult]:
         """Return the plan on record and its exact data. Nothing is read before `permission` has opened the data."""
 
 

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from discreet.catalogue.facts import Facts
-from discreet.core.contribution import Caps
+from discreet.core.contribution import ContributionBounds
 from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism
 from discreet.core.reach import Neighbours
 from discreet.kernel import releases
 from discreet.kernel.contribution import Contribution, contribution
-from discreet.kernel.ownership import MOST_MEETING, MOST_REPEATED, Owned, equalities, owned
+from discreet.kernel.ownership import MAX_MEETING, MAX_REPEATED, Ownership, equalities, ownership_of
 from discreet.kernel.types import family, typed
 from discreet.kernel.verdict import OWNER, Rejected
 from discreet.plan.expressions.tree import Tree
@@ -59,7 +59,7 @@ class Plan(Protocol):
     @property
     def table(self) -> Relation: ...
     @property
-    def caps(self) -> Caps: ...
+    def caps(self) -> ContributionBounds: ...
     @property
     def where(self) -> Tree | None: ...
     @property
@@ -107,7 +107,7 @@ def check(plan: Plan, declared: Declared) -> Certificate:
 
 
 def _derived(plan: Plan, facts: Facts, neighbours: Neighbours) -> Certificate:
-    rows = owned(plan.table, facts, equalities(plan.where))
+    rows = ownership_of(plan.table, facts, equalities(plan.where))
     rows.tests(plan.where)
     for key in plan.keys:
         _key(key, rows)
@@ -135,14 +135,14 @@ def _pairs(plan: Plan) -> Iterable[tuple[Measure, Mechanism]]:
     return zip(plan.measures, plan.mechanisms, strict=True)
 
 
-def _key(key: Key, rows: Owned) -> None:
+def _key(key: Key, rows: Ownership) -> None:
     """Reject a key that is not of the kind it says; a day may be grouped by its number."""
     found = typed(key.tree, rows.kinds)
     if found not in (family(key.kind), "?") and not (key.kind == "date" and key.tree.applies == "day number"):
         raise Rejected("a key is not of the kind that it says")
 
 
-def _unit(caps: Caps, rows: Owned) -> None:
+def _unit(caps: ContributionBounds, rows: Ownership) -> None:
     """Reject contribution bounds that are of another column than the unit of the rows.
 
     Because  bounds on the rows of a unit bound contributions only if the column they go by holds the unit; without a
@@ -153,11 +153,11 @@ def _unit(caps: Caps, rows: Owned) -> None:
         raise Rejected("contributions are bounded by something that is not the unit")
     if caps.unit is not None and (caps.most_groups < 1):
         raise Rejected("contributions are not bounded")
-    if rows.often > MOST_MEETING * MOST_REPEATED:
+    if rows.often > MAX_MEETING * MAX_REPEATED:
         raise Rejected("rows of one unit meet too often")
 
 
-def _release(plan: Plan, measure: Measure, mechanism: Mechanism, rows: Owned) -> Contribution:
+def _release(plan: Plan, measure: Measure, mechanism: Mechanism, rows: Ownership) -> Contribution:
     exact, grouped = measure.exact, bool(plan.keys)
     units = type(exact) is DistinctCount and _counts_units(exact.of, rows)
     added = contribution(exact, plan.caps, grouped=grouped, counts_units=units)
@@ -168,7 +168,7 @@ def _release(plan: Plan, measure: Measure, mechanism: Mechanism, rows: Owned) ->
     return added
 
 
-def _counts_units(tree: Tree, rows: Owned) -> bool:
+def _counts_units(tree: Tree, rows: Ownership) -> bool:
     """Return True if what is counted is units: CASE WHEN … THEN unit END, of a column that holds the unit."""
     parts = tree.operands("case")
     return len(parts) == 2 and parts[1].column in rows.owners

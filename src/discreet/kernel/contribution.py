@@ -18,7 +18,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any, Protocol
 
-from discreet.core.contribution import Caps
+from discreet.core.contribution import ContributionBounds
 from discreet.core.reach import Neighbours
 from discreet.kernel.verdict import Rejected
 from discreet.plan.measures.exact_data import (
@@ -102,7 +102,11 @@ class Combinations(Contribution):
         m, matrix = self.total, self.strategy
         l1, squared = m * matrix.l1, m**2 * matrix.l2_squared
         if neighbours is Neighbours.REPLACE:
-            apart = max(matrix.apart, 2 * matrix.l2_squared) if self.grouped else matrix.apart
+            apart = (
+                max(matrix.column_distance_squared, 2 * matrix.l2_squared)
+                if self.grouped
+                else matrix.column_distance_squared
+            )
             l1, squared = 2 * l1, m**2 * apart
         return l1, min(squared, l1**2)
 
@@ -119,11 +123,13 @@ class Norms(Protocol):
         """The largest squared ℓ2 norm of a column."""
 
     @property
-    def apart(self) -> int:
+    def column_distance_squared(self) -> int:
         """The largest squared ℓ2 distance of two columns, or of one from zero."""
 
 
-def contribution(exact: ExactData, caps: Caps, *, grouped: bool, counts_units: bool = False) -> Contribution:
+def contribution(
+    exact: ExactData, caps: ContributionBounds, *, grouped: bool, counts_units: bool = False
+) -> Contribution:
     """Derive what one unit can add to exact data; refuse data of a kind that is not listed here.
 
     `grouped`: there are keys, so a unit may add to several groups. `counts_units`: a distinct count is one of units.
@@ -134,7 +140,7 @@ def contribution(exact: ExactData, caps: Caps, *, grouped: bool, counts_units: b
     return rule(exact, caps, grouped, counts_units)
 
 
-def _row_sums(exact: RowSums, caps: Caps, grouped: bool, _: bool) -> Contribution:
+def _row_sums(exact: RowSums, caps: ContributionBounds, grouped: bool, _: bool) -> Contribution:
     """Sums over rows.
 
     Given    at most m rows of a unit count; a unit with more has each running total of its parts scaled to m rows and
@@ -215,7 +221,7 @@ def _bernstein(power: int, degree: int, i: int, low: int, high: int) -> Fraction
     return Fraction(ways, math.comb(degree, power))
 
 
-def _unit_count(_: UnitCount, caps: Caps, grouped: bool, __: bool) -> Contribution:
+def _unit_count(_: UnitCount, caps: ContributionBounds, grouped: bool, __: bool) -> Contribution:
     """Units in each group. Because  a unit adds one to each of the groups that it counts in, at most g of them."""
     return _ones(caps.most_groups if grouped else 1, single=not grouped)
 
@@ -228,7 +234,7 @@ def _counts(m: int, *, single: bool = False) -> Contribution:
     return Contribution(total=Fraction(m), low=Fraction(0), high=Fraction(m), single=single)
 
 
-def _distinct(_: DistinctCount, caps: Caps, grouped: bool, counts_units: bool) -> Contribution:
+def _distinct(_: DistinctCount, caps: ContributionBounds, grouped: bool, counts_units: bool) -> Contribution:
     """Different values in each group.
 
     Because  at most m values of a unit count, each in one group; a unit adds to a group at most as many values as it
@@ -240,18 +246,18 @@ def _distinct(_: DistinctCount, caps: Caps, grouped: bool, counts_units: bool) -
     return _counts(caps.most_rows, single=not grouped)
 
 
-def _per_value(_: ExactData, caps: Caps, __: bool, ___: bool) -> Contribution:
+def _per_value(_: ExactData, caps: ContributionBounds, __: bool, ___: bool) -> Contribution:
     """Rows with each value. Because  at most m rows of a unit count, and each has one value, in one group."""
     return _counts(caps.most_rows)
 
 
-def _regions(exact: RegionCounts, caps: Caps, grouped: bool, _: bool) -> Combinations:
+def _regions(exact: RegionCounts, caps: ContributionBounds, grouped: bool, _: bool) -> Combinations:
     """Combinations of the rows in each region. Because  a row is in one region of one group, and at most m count."""
     m = Fraction(caps.most_rows)
     return Combinations(total=m, low=Fraction(0), high=m, strategy=exact.strategy, grouped=grouped)
 
 
-RULES: dict[type[ExactData], Callable[[Any, Caps, bool, bool], Contribution]] = {
+RULES: dict[type[ExactData], Callable[[Any, ContributionBounds, bool, bool], Contribution]] = {
     RowSums: _row_sums,
     UnitCount: _unit_count,
     DistinctCount: _distinct,

@@ -43,7 +43,7 @@ from discreet.plan import relation as rel
 from discreet.plan.expressions.functions import grows
 from discreet.plan.expressions.tree import Apply, Field, Literal, Tree, conjuncts
 from discreet.plan.measures import exact_data as data
-from discreet.plan.plan import Exact, Key, Plan
+from discreet.plan.plan import ExactResult, Key, Plan
 from discreet.plan.relation import Relation
 from discreet.sql.dates import midnight
 
@@ -480,7 +480,7 @@ def _plain(found: Any, kind: str) -> Any:
 Groups = Sequence[Group]
 
 
-def evaluate(plan: Plan, tables: Tables, choice: Choice) -> Exact:
+def evaluate(plan: Plan, tables: Tables, choice: Choice) -> ExactResult:
     """The exact data of a plan on these tables, for a choice of what counts of each unit.
 
     Given    rows as Python has them: NULL is None, a decimal a Decimal or Fraction, a moment a date or a `Moment`.
@@ -492,7 +492,7 @@ def evaluate(plan: Plan, tables: Tables, choice: Choice) -> Exact:
     asked = plan.naming is not None or any(type(each.exact) in (data.RowSums, data.UnitCount) for each in plan.measures)
     units = _people(bounded, groups) if asked else _table([[0] * len(groups)])
     sums = tuple(DELIVERED[type(each.exact)](each.exact, bounded, groups) for each in plan.measures)
-    return Exact(keys=() if plan.naming is None else groups, units=units[0], sums=sums)
+    return ExactResult(keys=() if plan.naming is None else groups, units=units[0], sums=sums)
 
 
 def _table(rows: Sequence[Sequence[int]]) -> Integers:

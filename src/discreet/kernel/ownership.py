@@ -38,10 +38,10 @@ from discreet.plan.relation import (
 )
 from discreet.sql.types import Kind
 
-__all__ = ["MOST_MEETING", "MOST_REPEATED", "Owned", "equalities", "owned"]
+__all__ = ["MAX_MEETING", "MAX_REPEATED", "Ownership", "equalities", "ownership_of"]
 
-MOST_MEETING = 1_000_000  # joined rows of one unit, where each side has a limit
-MOST_REPEATED = 10  # joined rows for each row of a side without one
+MAX_MEETING = 1_000_000  # joined rows of one unit, where each side has a limit
+MAX_REPEATED = 10  # joined rows for each row of a side without one
 
 Pairs = frozenset[tuple[str, str]]
 
@@ -56,7 +56,7 @@ class Origin:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Owned:
+class Ownership:
     """A relation as the kernel knows it: its columns, and whose its rows are."""
 
     kinds: Mapping[str, Kind | None]  # of each column, the kind of its values
@@ -65,7 +65,7 @@ class Owned:
     rows: bool = False
     once: bool = False  # no unit has two rows
     often: int = 1
-    through: tuple[
+    unit_reference: tuple[
         tuple[str, tuple[str, str]], ...
     ] = ()  # a column, and the key of another table that says whose a row is
     origins: Mapping[str, Origin] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class Owned:
         """The names of its columns."""
         return frozenset(self.kinds)
 
-    def needs(self, names: Iterable[str]) -> None:
+    def require_columns(self, names: Iterable[str]) -> None:
         """Reject what reads a column that the relation does not have."""
         if not self.columns.issuperset(names):
             raise Rejected("a column is read that is not there")
@@ -111,7 +111,7 @@ def equalities(condition: Tree | None) -> Pairs:
     return frozenset((a.column, b.column) for a, b in pairs if a.column is not None and b.column is not None)
 
 
-def owned(relation: Relation, facts: Facts, equal: Pairs = frozenset()) -> Owned:
+def ownership_of(relation: Relation, facts: Facts, equal: Pairs = frozenset()) -> Ownership:
     """Derive whose the rows of a relation are; `equal` are its columns that a filter above sets equal in every row."""
     if isinstance(relation, str):
         return _table(relation, facts)
@@ -142,7 +142,7 @@ def _distinct(*columns: Iterable[tuple[str, Kind | None]]) -> dict[str, Kind | N
 # ── one rule a node ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _table(name: str, facts: Facts) -> Owned:
+def _table(name: str, facts: Facts) -> Ownership:
     """A table, as it is declared."""
     if name not in facts:
         raise Rejected("a table is read that is not declared")
@@ -150,26 +150,26 @@ def _table(name: str, facts: Facts) -> Owned:
     origins = {each: Origin(table=name, name=each, facts=stored) for each, stored in table.columns.items()}
     kinds = {each: stored.kind for each, stored in table.columns.items()}
     if table.public or table.unit is None:
-        return Owned(kinds=kinds, public=table.public, rows=not table.public, origins=origins)
+        return Ownership(kinds=kinds, public=table.public, rows=not table.public, origins=origins)
     if table.through is not None:
-        return Owned(kinds=kinds, through=((table.unit, table.through),), origins=origins)
-    return Owned(kinds=kinds, owners=frozenset({table.unit}), origins=origins)
+        return Ownership(kinds=kinds, unit_reference=((table.unit, table.through),), origins=origins)
+    return Ownership(kinds=kinds, owners=frozenset({table.unit}), origins=origins)
 
 
-def _projection(relation: Projection, facts: Facts, _: Pairs) -> Owned:
+def _projection(relation: Projection, facts: Facts, _: Pairs) -> Ownership:
     """Row by row. Because  each row is made of one row, whose unit is carried along under the name `called`."""
-    found = owned(relation.source, facts, equalities(relation.where))
+    found = ownership_of(relation.source, facts, equalities(relation.where))
     found.tests(relation.where)
     return _computed(found, relation.columns, relation.unit, relation.called)
 
 
-def _computed(found: Owned, made: tuple[ComputedColumn, ...], unit: str | None, called: str | None) -> Owned:
+def _computed(found: Ownership, made: tuple[ComputedColumn, ...], unit: str | None, called: str | None) -> Ownership:
     """New columns of the rows of a relation, with its unit under the name `called`."""
     for each in made:
         if typed(each.tree, found.kinds) not in (family(each.kind), "?"):
             raise Rejected("a column is computed as something that it is not")
     people = bool(found.owners)
-    if found.through or (unit in found.owners) != people or (called is not None) != people:
+    if found.unit_reference or (unit in found.owners) != people or (called is not None) != people:
         raise Rejected("a subquery does not carry the unit of its rows along")
     carried = {} if called is None or unit is None else {called: unit}
     units = ((name, found.kinds[of]) for name, of in carried.items())
@@ -182,9 +182,9 @@ def _computed(found: Owned, made: tuple[ComputedColumn, ...], unit: str | None, 
     )
 
 
-def _per_unit(relation: PerUnit, facts: Facts, _: Pairs) -> Owned:
+def _per_unit(relation: PerUnit, facts: Facts, _: Pairs) -> Ownership:
     """Aggregates of each unit. Because  each row is made of rows that share the unit; without keys, a unit has one."""
-    found = owned(relation.source, facts, equalities(relation.where))
+    found = ownership_of(relation.source, facts, equalities(relation.where))
     found.tests(relation.where)
     for each in relation.totals:
         _total(each, found)
@@ -193,7 +193,7 @@ def _per_unit(relation: PerUnit, facts: Facts, _: Pairs) -> Owned:
     return replace(kept, kinds=kinds, once=not relation.keys)
 
 
-def _total(total: UnitAggregate, found: Owned) -> None:
+def _total(total: UnitAggregate, found: Ownership) -> None:
     """Reject an aggregate within a unit that adds up what is no number, or is not the kind of value that it says."""
     of = "n" if total.of is None else typed(total.of, found.kinds)
     said = family(total.kind)
@@ -207,11 +207,11 @@ def _total(total: UnitAggregate, found: Owned) -> None:
         raise Rejected("an aggregate within a unit is not what it says")
 
 
-def _union(relation: UnionAll, facts: Facts, _: Pairs) -> Owned:
+def _union(relation: UnionAll, facts: Facts, _: Pairs) -> Ownership:
     """Rows of several relations. Because  each row is one of a part, and all parts have the unit in the same column,
     stored in one way. Where every row is a unit, one could be in two parts, so such relations are rejected.
     """
-    parts = [owned(each, facts) for each in relation.parts]
+    parts = [ownership_of(each, facts) for each in relation.parts]
     first, shapes = parts[0], {(each.columns, each.owners, each.public) for each in parts}
     if len(shapes) > 1 or any(each.rows for each in parts):
         raise Rejected("relations are put together whose rows are not about units in one way")
@@ -224,15 +224,15 @@ def _union(relation: UnionAll, facts: Facts, _: Pairs) -> Owned:
     return replace(first, once=False, origins=origins, often=sum(each.often for each in parts))
 
 
-def _unit_limit(relation: UnitLimit, facts: Facts, _: Pairs) -> Owned:
+def _unit_limit(relation: UnitLimit, facts: Facts, _: Pairs) -> Ownership:
     """Some rows of each unit. Because  the choice is among rows that share the unit, or the key that says whose they
     are, or a key that other tables refer to, so that no two units share it. A filter above says nothing of the rows
     that are chosen from.
     """
-    found = owned(relation.source, facts)
-    found.needs({relation.unit, *relation.columns})
+    found = ownership_of(relation.source, facts)
+    found.require_columns({relation.unit, *relation.columns})
     referred = [each.through[1] for each in facts.values() if each.through and each.through[0] == relation.source]
-    if relation.unit not in {*found.owners, *dict(found.through), *referred}:
+    if relation.unit not in {*found.owners, *dict(found.unit_reference), *referred}:
         raise Rejected("rows are chosen among those of several units")
     names = {relation.unit, *relation.columns}
     origins = {name: each for name, each in found.origins.items() if name in names}
@@ -240,7 +240,7 @@ def _unit_limit(relation: UnitLimit, facts: Facts, _: Pairs) -> Owned:
     return replace(found, kinds=kinds, owners=found.owners & names, origins=origins)
 
 
-def _join(relation: Join, facts: Facts, equal: Pairs) -> Owned:
+def _join(relation: Join, facts: Facts, equal: Pairs) -> Ownership:
     """Relations side by side.
 
     Because  each relation about units has its unit in a column that conditions set equal to that of the first, in one
@@ -249,11 +249,11 @@ def _join(relation: Join, facts: Facts, equal: Pairs) -> Owned:
              is a unit, or no unit has two, that stays true only if each other relation is public and gives each row at
              most one row.
     """
-    parts = [_named(each, owned(each.source, facts)) for each in relation.parts]
+    parts = [_named(each, ownership_of(each.source, facts)) for each in relation.parts]
     first, units = parts[0], [n for n, each in enumerate(parts) if not each.public]
     shown = [n for n, each in enumerate(relation.parts) if each.how not in ("semi", "anti")]
     inner = [n for n, each in enumerate(relation.parts) if each.how in ("first", "inner")]
-    every = Owned(kinds=_distinct(*(each.kinds.items() for each in parts)))
+    every = Ownership(kinds=_distinct(*(each.kinds.items() for each in parts)))
     origins = {name: each for part in parts for name, each in part.origins.items()}
     for each in relation.parts:
         every.tests(each.on)
@@ -271,18 +271,18 @@ def _join(relation: Join, facts: Facts, equal: Pairs) -> Owned:
         raise Rejected("the unit of joined rows is not known")
     alike = {name for n in inner for name in parts[n].columns if any(classes.same(name, each) for each in owners)}
     kinds = {name: kind for n in shown for name, kind in parts[n].kinds.items()}
-    return Owned(
+    return Ownership(
         kinds=kinds,
         owners=frozenset(alike),
         public=not units,
         rows=first.rows,
         once=first.once and alone,
-        often=max(_often(relation, parts), *(each.often for each in parts)),
+        often=max(_max_repetitions(relation, parts), *(each.often for each in parts)),
         origins={name: each for name, each in origins.items() if name in kinds},
     )
 
 
-def _at_most_one(part: JoinInput, found: Owned) -> bool:
+def _at_most_one(part: JoinInput, found: Ownership) -> bool:
     """Return True if a public relation gives each row that it is joined to at most one row.
 
     Because  of its rows that share the columns `single` one is kept, and the condition sets each of these columns equal
@@ -299,7 +299,7 @@ def _at_most_one(part: JoinInput, found: Owned) -> bool:
     return found.public and bool(part.single) and all(called.get(each) in set_ for each in part.single)
 
 
-def _often(relation: Join, parts: list[Owned]) -> int:
+def _max_repetitions(relation: Join, parts: list[Ownership]) -> int:
     """Bound the joined rows of one unit for each row of the side that has most.
 
     Because  there are at most as many as the product of what the sides have of a unit: one row, or as many as a limit
@@ -311,38 +311,38 @@ def _often(relation: Join, parts: list[Owned]) -> int:
     limits = {n: node(relation.parts[n].source).limit for n in meeting}
     free = [n for n in several if limits[n] is None]
     product = math.prod(each for each in limits.values() if each is not None)
-    if len(free) > 1 or (free and product > MOST_REPEATED):
+    if len(free) > 1 or (free and product > MAX_REPEATED):
         raise Rejected("rows of one unit meet without a limit")
     return product
 
 
-def _looked_up(part: JoinInput, found: Owned) -> bool:
+def _looked_up(part: JoinInput, found: Ownership) -> bool:
     """Return True if each condition of a join input is an equality, or reads that input alone."""
     return all(each.operands("=") or fields(each) <= found.columns for each in conjuncts(part.on))
 
 
-def _named(part: JoinInput, found: Owned) -> Owned:
+def _named(part: JoinInput, found: Ownership) -> Ownership:
     """A relation under the names that a join has for its columns. Where no unit has two rows, and the column that names
     the unit is not read, every row is a unit.
     """
     called = dict(part.names)
-    found.needs([*called, *part.single])
+    found.require_columns([*called, *part.single])
     owners = frozenset(called[each] for each in found.owners if each in called)
     return replace(
         found,
         kinds=_distinct((outer, found.kinds[inner]) for inner, outer in part.names),
         owners=owners,
         rows=found.rows or (found.once and not owners),
-        through=tuple((called[each], to) for each, to in found.through if each in called),
+        unit_reference=tuple((called[each], to) for each, to in found.unit_reference if each in called),
         origins={called[name]: each for name, each in found.origins.items() if name in called},
     )
 
 
-def _owners(n: int, parts: list[Owned], inner: list[int], classes: Classes) -> frozenset[str]:
+def _owners(n: int, parts: list[Ownership], inner: list[int], classes: Classes) -> frozenset[str]:
     """The columns that hold the unit of the rows of a part: its own, or those of the row that it refers to."""
     if parts[n].owners:
         return parts[n].owners
-    for column, to in parts[n].through:
+    for column, to in parts[n].unit_reference:
         for m in inner:
             for name, origin in parts[m].origins.items():
                 there = (origin.table, origin.name) == to and m != n and not parts[m].public
@@ -351,13 +351,13 @@ def _owners(n: int, parts: list[Owned], inner: list[int], classes: Classes) -> f
     return frozenset()
 
 
-def _meet(a: int, b: int, parts: list[Owned], inner: list[int], classes: Classes) -> bool:
+def _meet(a: int, b: int, parts: list[Ownership], inner: list[int], classes: Classes) -> bool:
     """Return True if rows of two parts that are joined are of one unit."""
     one, other = _owners(a, parts, inner, classes), _owners(b, parts, inner, classes)
     return any(classes.same(x, y) for x in one for y in other)
 
 
-RULES: dict[type, Callable[[Any, Facts, Pairs], Owned]] = {
+RULES: dict[type, Callable[[Any, Facts, Pairs], Ownership]] = {
     Projection: _projection,
     PerUnit: _per_unit,
     UnionAll: _union,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.core.contribution import Caps
+from discreet.core.contribution import ContributionBounds
 from discreet.core.mechanism import Mechanism, Then
 from discreet.core.reach import Neighbours
 from discreet.kernel.contribution import Combinations, Contribution
@@ -19,12 +19,12 @@ from discreet.matrix.mechanism import Combined
 from discreet.mechanisms.grid import WHOLE
 from discreet.mechanisms.noise import Noise
 from discreet.mechanisms.quantiles.extreme import Extreme
-from discreet.mechanisms.quantiles.interval import Edges
+from discreet.mechanisms.quantiles.interval import QuantileIntervalMechanism
 from discreet.mechanisms.quantiles.many import Quantiles
-from discreet.mechanisms.quantiles.upper_bound import Ceiling
+from discreet.mechanisms.quantiles.upper_bound import UpperBoundMechanism
 from discreet.mechanisms.selection.mode import Modes
 from discreet.mechanisms.selection.selection import Exponential, PermuteAndFlip, Selection
-from discreet.mechanisms.selection.top_k import Places
+from discreet.mechanisms.selection.top_k import TopKRanking
 from discreet.mechanisms.threshold import GaussianThreshold, Threshold
 from discreet.plan.measures.exact_data import (
     DistinctCount,
@@ -65,7 +65,7 @@ def released(mechanism: Mechanism, given: Given) -> None:
     return RULES[pair](mechanism, given)
 
 
-def naming(threshold: Threshold | GaussianThreshold, caps: Caps, neighbours: Neighbours) -> None:
+def naming(threshold: Threshold | GaussianThreshold, caps: ContributionBounds, neighbours: Neighbours) -> None:
     """Reject a threshold for private keys that was told of fewer groups of one unit than count.
 
     Because  a unit adds one to the number of units of at most g groups, and a threshold is private for `keys` of them.
@@ -101,13 +101,13 @@ def _combined(mechanism: Combined, given: Given) -> None:
         given.need(covered, "one unit reaches further than combinations were priced for")
 
 
-def _records(mechanism: Quantiles | Extreme | Edges, given: Given) -> None:
+def _records(mechanism: Quantiles | Extreme | QuantileIntervalMechanism, given: Given) -> None:
     """A choice of grid points by ranks. Because  it is private for units of at most `records` rows, in any groups."""
     given.need(mechanism.records >= given.added.total, "one unit has more rows than a choice was priced for")
     given.need(mechanism.grouped or not given.grouped, "a choice for one group is made for several")
 
 
-def _ceiling(mechanism: Ceiling, given: Given) -> None:
+def _ceiling(mechanism: UpperBoundMechanism, given: Given) -> None:
     """A choice of one upper bound for all rows together. Because  a unit moves each score by at most its rows."""
     given.need(mechanism.records >= given.added.total, "one unit has more rows than a choice was priced for")
     given.need(not given.grouped, "a choice for one group is made for several")
@@ -124,7 +124,7 @@ def _modes(mechanism: Modes, given: Given) -> None:
     given.need(mechanism.choose.sensitivity >= given.added.total, "one unit has more rows than a choice was priced for")
 
 
-def _places(mechanism: Places, given: Given) -> None:
+def _places(mechanism: TopKRanking, given: Given) -> None:
     """The first groups by their scores. Because  each choice is private if no unit moves one score further than stated,
     and, where all scores are said to move the same way, they do.
     """
@@ -138,8 +138,8 @@ def _places(mechanism: Places, given: Given) -> None:
 RULES: dict[tuple[type[Mechanism], type[ExactData]], Callable[[Any, Given], None]] = {
     **{(Noise, each): _noise for each in (RowSums, UnitCount, DistinctCount, RegionCounts)},
     **{(Combined, each): _combined for each in (RowSums, UnitCount)},
-    **{(each, ValueHistogram): _records for each in (Quantiles, Extreme, Edges)},
-    (Ceiling, Ladder): _ceiling,
+    **{(each, ValueHistogram): _records for each in (Quantiles, Extreme, QuantileIntervalMechanism)},
+    (UpperBoundMechanism, Ladder): _ceiling,
     (Modes, ValueCounts): _modes,
-    **{(Places, each): _places for each in (RowSums, UnitCount)},
+    **{(TopKRanking, each): _places for each in (RowSums, UnitCount)},
 }

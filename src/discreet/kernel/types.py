@@ -21,8 +21,8 @@ __all__ = ["FARTHEST", "SIGNATURES", "family", "typed"]
 
 FARTHEST = 36_500_000  # days that additions may lead away from the years 1 to 9999; engines know ten times as many
 COMPUTED_DAYS = 10**6  # that one addition of a computed number may lead: it is cast to six digits
-MOST_FILLED = 1000  # letters that a text is filled up to
-MOST_PATTERN = 200  # letters of a pattern
+MAX_FILLED = 1000  # letters that a text is filled up to
+MAX_PATTERN = 200  # letters of a pattern
 DAYS = {"add months": Fraction(31), "add days": Fraction(1), "add microseconds": Fraction(1, 86_400_000_000)}
 FAMILIES: dict[str | None, str] = {
     "integer": "n", "real": "n", "text": "t", "boolean": "b", "date": "d", "timestamp": "s", None: "?",
@@ -199,13 +199,13 @@ def _days(part: Apply) -> int:
 
 def _filled(part: Apply) -> None:
     size = part.arguments[1].literal
-    if type(size) is not int or not 0 <= size <= MOST_FILLED:
+    if type(size) is not int or not 0 <= size <= MAX_FILLED:
         raise Rejected("a text is filled up to more than is bounded")
 
 
 def _pattern(part: Apply) -> None:
     pattern = part.arguments[1].literal
-    if part.arguments[1].is_constant and pattern is not None and len(str(pattern)) > MOST_PATTERN:
+    if part.arguments[1].is_constant and pattern is not None and len(str(pattern)) > MAX_PATTERN:
         raise Rejected("a pattern is longer than is bounded")
     if not part.arguments[1].is_constant:
         raise Rejected("a pattern is read from rows")

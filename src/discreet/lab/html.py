@@ -12,7 +12,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import NotUnderstood
-from discreet.lab.report import Finding, Picture, Report, Series, Table
+from discreet.lab.report import Finding, Picture, Report, ReportTable, Series
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,7 +21,7 @@ __all__ = ["draw", "page", "ready", "svg"]
 
 INKS = ("#1b4965", "#c8553d", "#5a9367", "#8d6a9f", "#b08900", "#3a86a8")
 WRAPPED = 62  # letters of a title in one line
-SHORT = 42  # letters of a cell that stays in one line
+MAX_UNWRAPPED_CHARS = 42  # letters of a cell that stays in one line
 STYLE = """
 :root { color-scheme: light; }
 body { font: 16px/1.55 system-ui, sans-serif; color: #1d2433; background: #fbfaf7; max-width: 58rem;
@@ -74,13 +74,17 @@ def _paragraphs(text: str) -> list[str]:
     return [f"<p>{escape(each)}</p>" for each in text.split("\n\n") if each]
 
 
-def _table(shown: Table) -> str:
+def _table(shown: ReportTable) -> str:
     flush = [head in shown.right.split(",") for head in shown.heads]
 
     def row(tag: str, cells: tuple[object, ...]) -> str:
         inside = ""
         for each, end in zip(map(str, cells), flush, strict=True):
-            how = [name for name, is_so in (("right", end), ("short", tag == "td" and len(each) <= SHORT)) if is_so]
+            how = [
+                name
+                for name, is_so in (("right", end), ("short", tag == "td" and len(each) <= MAX_UNWRAPPED_CHARS))
+                if is_so
+            ]
             inside += f'<{tag} class="{" ".join(how)}">{escape(each)}</{tag}>'
         return f"<tr>{inside}</tr>"
 

@@ -18,7 +18,7 @@ from discreet.errors import NotUnderstood
 
 __all__ = ["at_least", "at_most", "share"]
 
-STEPS = 60  # halvings of [0, 1]
+BISECTION_STEPS = 60  # halvings of [0, 1]
 ROUNDS = 10_000  # of a continued fraction; about the root of the number of trials are needed
 EPSILON = 1e-15
 
@@ -63,7 +63,7 @@ def _largest(a: int, b: int, miss: Fraction) -> float:
     Floats propose p by halving, and ball arithmetic checks it; until the check succeeds, the proposal moves outwards.
     """
     low, high, level = 0.0, 1.0, math.log(miss)
-    for _ in range(STEPS):
+    for _ in range(BISECTION_STEPS):
         middle = (low + high) / 2
         low, high = (middle, high) if _log_tail(middle, a, b) <= level else (low, middle)
     back = 1e-12

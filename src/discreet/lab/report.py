@@ -1,9 +1,9 @@
 """Reports of the lab: one value with three renderings, as text for a terminal, JSON for programs, and an HTML page.
 
->>> from discreet.lab.report import Finding, Report, Table
+>>> from discreet.lab.report import Finding, Report, ReportTable
 >>> found = Finding(
 ...     title="A coin", text="It was thrown ten times.", verdict="fair", good=True,
-...     tables=(Table(heads=("side", "times"), rows=(("heads", 5), ("tails", 5)), right="times"),),
+...     tables=(ReportTable(heads=("side", "times"), rows=(("heads", 5), ("tails", 5)), right="times"),),
 ...     facts={"heads": 5},
 ... )
 >>> print(Report(title="Coins", findings=(found,)))
@@ -40,14 +40,14 @@ from discreet.errors import NotUnderstood
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Finding", "Picture", "Report", "Series", "Table", "plain"]
+__all__ = ["Finding", "Picture", "Report", "ReportTable", "Series", "plain"]
 
 Kind = Literal["line", "points", "dashed", "step", "bars"]
 WIDTH = 100  # columns of a terminal that running text takes
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
+class ReportTable:
     """Rows under heads. Cells are texts or numbers, already formatted for a reader."""
 
     heads: tuple[str, ...]
@@ -103,7 +103,7 @@ class Finding:
     text: str
     verdict: str = ""
     good: bool | None = None
-    tables: tuple[Table, ...] = ()
+    tables: tuple[ReportTable, ...] = ()
     pictures: tuple[Picture, ...] = ()
     codes: tuple[tuple[str, str], ...] = ()  # named pieces of code; not for the terminal
     facts: Mapping[str, Any] = field(default_factory=dict)

@@ -18,13 +18,13 @@ from discreet.core.exact import interval
 from discreet.core.once import once
 from discreet.errors import NotAllowed, NotUnderstood
 
-__all__ = ["STEPS", "Box", "Floats", "Labels"]
+__all__ = ["LONGEST_SIDE_STEPS", "Box", "Floats", "Labels"]
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
 
-STEPS = 1 << 20  # along the longest side
-MOST_FEATURES = 1000  # so that scalar products of two positions, projected too, are below 2^53
+LONGEST_SIDE_STEPS = 1 << 20  # along the longest side
+MAX_FEATURES = 1000  # so that scalar products of two positions, projected too, are below 2^53
 EACH = "one pair of bounds for all features, bounds=(-1, 1), or one for each: bounds=[(0, 120), (0, 1000)]"
 
 
@@ -41,9 +41,9 @@ class Box:
             raise NotAllowed(
                 "the points have no declared bounds, so one of them could be anywhere.", code="no-bounds", instead=EACH
             )
-        if not 1 <= features <= MOST_FEATURES:
+        if not 1 <= features <= MAX_FEATURES:
             raise NotUnderstood(
-                f"points have 1 to {MOST_FEATURES} features.", code="wrong-argument", instead="project them first"
+                f"points have 1 to {MAX_FEATURES} features.", code="wrong-argument", instead="project them first"
             )
         if not isinstance(bounds, (tuple, list, np.ndarray)) or not len(bounds):
             raise NotUnderstood("bounds are pairs of numbers.", code="wrong-argument", instead=EACH)
@@ -59,7 +59,7 @@ class Box:
     @once
     def step(self) -> Fraction:
         """The length of a step, in the user's units."""
-        return max(high - low for low, high in self.sides) / STEPS
+        return max(high - low for low, high in self.sides) / LONGEST_SIDE_STEPS
 
     @once
     def halves(self) -> Floats:

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from discreet.learn.domain import Box, Floats, Labels
 
-__all__ = ["UNIT", "Whole", "cells_of", "moves", "nearest", "tally"]
+__all__ = ["UNIT", "Whole", "cells_of", "cluster_sums", "moves", "nearest"]
 
 Whole = NDArray[np.int64]
 
 UNIT = 1 << 20  # the largest ℓ1 norm of the moves of one row
-CHUNK = 1 << 15  # rows at a time, so that the working arrays stay in the cache
+CHUNK_ROWS = 1 << 15  # rows at a time, so that the working arrays stay in the cache
 
 
 def nearest(at: Floats, centres: Floats) -> Labels:
@@ -49,7 +49,7 @@ def moves(offsets: Floats, radius: float) -> Floats:
     return np.trunc(offsets, out=offsets)
 
 
-def tally(
+def cluster_sums(
     box: Box, points: Floats, label: Callable[[Floats], Labels], origins: Floats, radius: float
 ) -> tuple[Whole, Whole]:
     """Return for each cluster the number of its rows, and the sum of their moves from its origin.
@@ -81,5 +81,5 @@ def cells_of(box: Box, points: Floats, cell: Callable[[Floats], Labels], cells: 
 
 def _chunks(box: Box, points: Floats) -> Iterator[Floats]:
     """Yield the grid positions of the rows, some at a time."""
-    for start in range(0, len(points), CHUNK):
-        yield box.steps(points[start : start + CHUNK])
+    for start in range(0, len(points), CHUNK_ROWS):
+        yield box.steps(points[start : start + CHUNK_ROWS])

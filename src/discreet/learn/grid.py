@@ -16,12 +16,12 @@ from discreet.core.once import once
 from discreet.learn.domain import Box, Floats, Labels
 from discreet.learn.exact_sums import nearest
 
-__all__ = ["Partition", "divide"]
+__all__ = ["Partition", "partition_for"]
 
-MOST_CELLS, MOST_SIDE = 1_000_000, 10_000  # as many as a curator counts: in all, and along one direction
-MOST_DIMENSIONS = 12  # of a grid on the box itself
-DIRECTIONS, FEWEST, ENOUGH = 10, 3, 2.5  # beyond: the most and the fewest directions, and cells along each
-CROWD = 10  # noise scales that an average cell should hold
+MAX_CELLS, MAX_SIDE = 1_000_000, 10_000  # as many as a curator counts: in all, and along one direction
+MAX_DIMENSIONS = 12  # of a grid on the box itself
+DIRECTIONS, MIN_CELLS_PER_SIDE, ENOUGH = 10, 3, 2.5  # beyond: the most and the fewest directions, and cells along each
+MIN_NOISE_SCALES = 10  # noise scales that an average cell should hold
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,16 +73,16 @@ class Partition:
         return np.cumprod([1, *self.sides[:-1]]).astype(np.intp)
 
 
-def divide(box: Box, people: float, scale: float, clusters: int, coins: Coins) -> Partition:
+def partition_for(box: Box, people: float, scale: float, clusters: int, coins: Coins) -> Partition:
     """Return the partition for about `people` rows, whose counts get noise of this scale.
 
     Given    everything here is public, or was released before.
     Because  about (people/(10·scale))^(2m/(2+m)) cells in m dimensions balance the blur of the cells and the effect of
              the noise. Of random directions there are as many as leave a few cells along each.
     """
-    crowd = max(people / (CROWD * scale), 1.0)
-    m = len(box) if len(box) <= MOST_DIMENSIONS else DIRECTIONS
-    while FEWEST < m < len(box) and crowd ** (2 / (2 + m)) < ENOUGH:
+    crowd = max(people / (MIN_NOISE_SCALES * scale), 1.0)
+    m = len(box) if len(box) <= MAX_DIMENSIONS else DIRECTIONS
+    while MIN_CELLS_PER_SIDE < m < len(box) and crowd ** (2 / (2 + m)) < ENOUGH:
         m -= 1
     turn: Floats | None = None
     halves = np.maximum(box.halves, 0.5)
@@ -90,22 +90,22 @@ def divide(box: Box, people: float, scale: float, clusters: int, coins: Coins) -
         signs = np.unpackbits(coins.flip(-(-len(box) * m // 8)))[: len(box) * m]
         turn = 2 * signs.reshape(len(box), m).astype(np.float64) - 1
         halves = np.full(m, np.ceil(math.sqrt(float((box.halves**2).sum()))))
-    wanted = min(max(crowd ** (2 * m / (2 + m)), 4.0 * clusters), MOST_CELLS)
+    wanted = min(max(crowd ** (2 * m / (2 + m)), 4.0 * clusters), MAX_CELLS)
     return Partition(turn, halves, _sides(halves, wanted, max(clusters, 2)))
 
 
 def _sides(halves: Floats, wanted: float, least: int) -> tuple[int, ...]:
     """Return the numbers of cells along each direction: about `wanted` cells in all, as cubic as possible."""
-    low, high = math.log(2 * halves.max()) - math.log(MOST_CELLS), math.log(2 * halves.max())
+    low, high = math.log(2 * halves.max()) - math.log(MAX_CELLS), math.log(2 * halves.max())
     for _ in range(60):
         width = (low + high) / 2
         full = np.maximum(np.log(2 * halves) - width, 0).sum()
         low, high = (low, width) if full < math.log(wanted) else (width, high)
     while True:
-        sides = tuple(int(each) for each in np.clip(np.rint(2 * halves / math.exp(high)), 1, MOST_SIDE))
+        sides = tuple(int(each) for each in np.clip(np.rint(2 * halves / math.exp(high)), 1, MAX_SIDE))
         if math.prod(sides) < least:
             high -= 0.01
-        elif math.prod(sides) > MOST_CELLS:
+        elif math.prod(sides) > MAX_CELLS:
             high += 0.01
         else:
             return sides

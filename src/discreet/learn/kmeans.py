@@ -28,9 +28,9 @@ from discreet.core.mechanism import Composition
 from discreet.errors import NotUnderstood
 from discreet.learn import plot as picture
 from discreet.learn.domain import Box, Floats, Labels
-from discreet.learn.method import Found, Method
+from discreet.learn.method import Clustering, Method
 from discreet.learn.noisy_lloyd import Lloyd
-from discreet.learn.payment import Purse, paid
+from discreet.learn.payment import Purse, charged
 from discreet.learn.procedure import find_in_table
 from discreet.learn.summary import Summary
 from discreet.mechanisms.secret import read, to_float
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KMeans", "NotPoints"]
 
-FAR = 1e150  # beyond it, squares overflow
+MAX_COORDINATE = 1e150  # beyond it, squares overflow
 
 
 class NotPoints(NotUnderstood, ValueError):
@@ -135,7 +135,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         """Pay, look at the data, and keep what was released. Refusals depend on types, shapes and parameters only."""
         points = self._points(X, reset=True)
         method, box = self._method(), Box.of(self.bounds, points.shape[1])
-        mechanism = paid(method.mechanism, self.budget, self._shared(), self.analyst)
+        mechanism = charged(method.mechanism, self.budget, self._shared(), self.analyst)
         return self._keep(method.run(box, points, mechanism.parts, SYSTEM), box, mechanism.loss, method)
 
     def fit_table(self, curator: Seller, table: str, columns: Sequence[str]) -> KMeans:
@@ -164,7 +164,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         """Fit, then return the index of the nearest centre for each row: one label per unit, which is not private."""
         return self.fit(X).predict(X)
 
-    def _keep(self, found: Found, box: Box, cost: Loss, method: Method) -> KMeans:
+    def _keep(self, found: Clustering, box: Box, cost: Loss, method: Method) -> KMeans:
         self.cluster_centers_, self.cluster_sizes_, self.center_noise_ = found.centres, found.sizes, found.noise
         self.bounds_ = np.array([[float(end) for end in side] for side in box.sides])
         self.cost_, self.n_iter_ = cost, method.rounds
@@ -207,7 +207,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         check_is_fitted(self)
         centres = self.cluster_centers_
         points = self._points(X, reset=False)
-        points = np.clip(np.where(np.isnan(points), centres.mean(axis=0), points), -FAR, FAR)
+        points = np.clip(np.where(np.isnan(points), centres.mean(axis=0), points), -MAX_COORDINATE, MAX_COORDINATE)
         return np.stack([np.linalg.norm(points - each, axis=1) for each in centres], axis=1)
 
     def score(self, X: Any, y: Any = None) -> float:  # noqa: N803

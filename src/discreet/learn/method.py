@@ -25,14 +25,14 @@ from discreet.learn.domain import Box, Floats
 from discreet.learn.exact_sums import UNIT
 from discreet.mechanisms.noise import Laplace, Noise
 
-__all__ = ["Found", "Method", "deviation", "inside", "scale_of"]
+__all__ = ["Clustering", "Method", "deviation", "inside", "scale_of"]
 
-MOST_CLUSTERS = 1 << 12
-MOST_ROUNDS = 1000
+MAX_CLUSTERS = 1 << 12
+MAX_ROUNDS = 1000
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class Clustering:
     """The result of k-means. All of it is released, or computed from releases.
 
     `noise` is the standard deviation of the noise in each coordinate of a centre; infinite where it would have been too
@@ -56,7 +56,7 @@ class Method(ABC):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", price(self.epsilon, "epsilon"))
-        for name, called, most in (("clusters", "n_clusters", MOST_CLUSTERS), ("rounds", "rounds", MOST_ROUNDS)):
+        for name, called, most in (("clusters", "n_clusters", MAX_CLUSTERS), ("rounds", "rounds", MAX_ROUNDS)):
             given = getattr(self, name)
             if (
                 isinstance(given, (bool, np.bool_))
@@ -75,7 +75,7 @@ class Method(ABC):
         """All releases, in order. Their laws and sensitivities are known before any of them."""
 
     @abstractmethod
-    def run(self, box: Box, points: Floats, parts: Sequence[Mechanism], coins: Coins) -> Found:
+    def run(self, box: Box, points: Floats, parts: Sequence[Mechanism], coins: Coins) -> Clustering:
         """Look at the points, and release every part of the mechanism once."""
 
     @once

@@ -11,7 +11,7 @@ import numpy as np
 
 from discreet.core.once import once
 from discreet.learn.domain import Box, Floats
-from discreet.sql.build import call, column, number, select, total, truth
+from discreet.sql.build import aggregate_of, call, column, number, select, truth
 from discreet.sql.query import Expression, Select
 
 __all__ = ["Centres"]
@@ -39,7 +39,7 @@ class Centres:
             ]
             away = call("-", column(f"x{i}"), call("case", *tests, number(last)))
             clipped = call("least", number(most), call("greatest", number(-most), away))
-            found[f"s{i}"] = total("sum", clipped)
+            found[f"s{i}"] = aggregate_of("sum", clipped)
         return found
 
     def labelled(self, rows: Select) -> Select:

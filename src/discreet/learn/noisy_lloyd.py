@@ -10,14 +10,14 @@ from functools import partial
 import numpy as np
 
 from discreet.core.coins import Coins
-from discreet.core.exact import whole
+from discreet.core.exact import positive_integer
 from discreet.core.mechanism import Composition, Mechanism, compose
 from discreet.core.once import once
 from discreet.errors import NotUnderstood
 from discreet.learn.domain import Box, Floats
 from discreet.learn.exact_lloyd import uniforms
-from discreet.learn.exact_sums import UNIT, nearest, tally
-from discreet.learn.method import Found, Method, deviation, inside
+from discreet.learn.exact_sums import UNIT, cluster_sums, nearest
+from discreet.learn.method import Clustering, Method, deviation, inside
 
 __all__ = ["Lloyd"]
 
@@ -39,7 +39,7 @@ class Lloyd(Method):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "last", whole(self.last, "last"))
+        object.__setattr__(self, "last", positive_integer(self.last, "last"))
         if self.last > self.rounds:
             raise NotUnderstood(
                 "it averages some of the last rounds.", code="wrong-argument", instead=f"at most last={self.rounds}"
@@ -50,13 +50,13 @@ class Lloyd(Method):
         part = Fraction(1, 2 * self.rounds)
         return compose(*[self._counts(part), self._sums(part)] * self.rounds)
 
-    def run(self, box: Box, points: Floats, parts: Sequence[Mechanism], coins: Coins) -> Found:
+    def run(self, box: Box, points: Floats, parts: Sequence[Mechanism], coins: Coins) -> Clustering:
         radius = float(box.halves.sum())
         anywhere = [_anywhere(box, self.clusters, coins) for _ in range(self.rounds + 1)]
         middle, centres, history = np.zeros_like(anywhere[0]), anywhere[0], []
         sizes, fresh = np.zeros(self.clusters), np.zeros(self.clusters, int)
         for turn in range(self.rounds):
-            exact = tally(box, points, partial(nearest, centres=centres), middle, radius)
+            exact = cluster_sums(box, points, partial(nearest, centres=centres), middle, radius)
             counts, sums = (parts[2 * turn + i].release(exact[i], coins) for i in (0, 1))
             sizes, alive = counts.astype(np.float64), counts >= 1
             means = sums.astype(np.float64) * (radius / UNIT) / np.maximum(sizes, 1)[:, None]
@@ -67,7 +67,7 @@ class Lloyd(Method):
         mine = [np.mean([each[j] for each in history[min(first[j], self.rounds - 1) :]], axis=0)
                 for j in range(self.clusters)]  # fmt: skip
         noise = deviation(self._sums(Fraction(1, 2 * self.rounds)), radius, sizes, box)
-        return Found(box.values(np.array(mine)), sizes, np.where(sizes >= 1, noise, np.inf))
+        return Clustering(box.values(np.array(mine)), sizes, np.where(sizes >= 1, noise, np.inf))
 
 
 def _anywhere(box: Box, count: int, coins: Coins) -> Floats:

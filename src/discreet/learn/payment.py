@@ -9,7 +9,7 @@ from discreet.core.loss import Budget, Loss
 from discreet.core.mechanism import Mechanism
 from discreet.errors import BudgetExceeded, NotAllowed, NotUnderstood
 
-__all__ = ["Purse", "paid"]
+__all__ = ["Purse", "charged"]
 
 M = TypeVar("M", bound=Mechanism)
 
@@ -42,7 +42,7 @@ class Purse:
         )
 
 
-def paid(mechanism: M, payer: Any, purse: Purse, analyst: str) -> M:
+def charged(mechanism: M, payer: Any, purse: Purse, analyst: str) -> M:
     """Return the mechanism that may be run: charged first, to a ledger, or to the purse with a budget as its cap.
 
     If `payer` is None, nothing is charged and nothing is promised. A ledger is any object with its `spend`, which

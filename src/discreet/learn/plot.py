@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["draw"]
 
-MOST = 5_000  # points in a picture
-FINE = 400  # dots along each side
+MAX_PLOTTED_POINTS = 5_000  # points in a picture
+DOTS_PER_SIDE = 400  # dots along each side
 INK, GREY = "#1b4965", "#555555"
 SOFT = ("#bee9e8", "#ffe5b4", "#e0d4f7", "#d3f0c9", "#fbd3d6", "#e8e4d8", "#cfe2ff", "#f3d9ee")
 
@@ -38,14 +38,14 @@ def draw(model: Any, points: Floats | None) -> Figure:
     low, high = model.bounds_.T
     figure = Figure(figsize=(6.4, 6.0), layout="constrained")
     panel = figure.subplots()
-    across, up = (np.linspace(low[i], high[i], FINE) for i in (0, 1))
+    across, up = (np.linspace(low[i], high[i], DOTS_PER_SIDE) for i in (0, 1))
     places = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
-    regions = (nearest(places, centres) % len(SOFT)).reshape(FINE, FINE)
+    regions = (nearest(places, centres) % len(SOFT)).reshape(DOTS_PER_SIDE, DOTS_PER_SIDE)
     extent = (low[0], high[0], low[1], high[1])
     panel.imshow(regions, origin="lower", extent=extent, cmap=ListedColormap(SOFT), vmin=-0.5, vmax=len(SOFT) - 0.5,
                  aspect="auto", interpolation="nearest")  # fmt: skip
     if points is not None:
-        some = points[:: max(1, -(-len(points) // MOST))]
+        some = points[:: max(1, -(-len(points) // MAX_PLOTTED_POINTS))]
         panel.scatter(some[:, 0], some[:, 1], s=3, color=INK, alpha=0.25, linewidths=0)
     for centre, size, each in zip(centres, sizes, noise, strict=True):
         if np.isfinite(each):

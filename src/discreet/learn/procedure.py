@@ -24,8 +24,8 @@ from discreet.core.loss import Loss
 from discreet.core.text import show
 from discreet.errors import BudgetExceeded, NotAllowed, NotUnderstood
 from discreet.learn.domain import Box, Floats
-from discreet.learn.grid import MOST_DIMENSIONS, MOST_SIDE, Partition, divide
-from discreet.learn.method import Found, inside
+from discreet.learn.grid import MAX_DIMENSIONS, MAX_SIDE, Partition, partition_for
+from discreet.learn.method import Clustering, inside
 from discreet.learn.nearest_center import Centres
 from discreet.learn.noisy_histogram import Outline, outline
 from discreet.learn.summary import Summary
@@ -38,14 +38,15 @@ from discreet.sql.query import Expression, Select
 __all__ = ["find_in_table"]
 
 DIGITS = 12  # of a bound in a question
-LARGEST = record.MOST // 2  # characters of a question on record; half, as centres may have more digits
+# characters of a question on record; half, as centres may have more digits
+MAX_QUESTION_CHARS = record.MAX_RECORD_CHARS // 2
 ROWS, CELLS = Fraction(1, 50), Fraction(24, 50)  # of ε; half of it is for the rounds
 NARROW, WIDE = 1.0, 3.0  # root-mean-square radii along a column, between which offsets are clipped
 
 
 def find_in_table(
     method: Summary, context: Context, table: str, columns: Sequence[str]
-) -> Procedure[tuple[Found, Box, Loss]]:
+) -> Procedure[tuple[Clustering, Box, Loss]]:
     """Return the centres of some columns of a table, for ε in all; their box; and the loss that was paid.
 
     Given    a curator drives this procedure: each question is charged before the data are looked at.
@@ -56,14 +57,14 @@ def find_in_table(
     cells = CELLS * method.epsilon
     people = yield from asked.rows(ROWS * method.epsilon)
     scale = asked.scale(cells)
-    partition = divide(asked.box, people, scale, method.clusters, asked.coins)
+    partition = partition_for(asked.box, people, scale, method.clusters, asked.coins)
     counts = yield from asked.cells(partition, cells)
     known = outline(partition, counts, scale=scale, people=people, clusters=method.clusters, coins=asked.coins)
     found = yield from _refine(method, asked, known)
     return found, asked.box, asked.cost
 
 
-def _refine(method: Summary, asked: _Asking, known: Outline) -> Procedure[Found]:
+def _refine(method: Summary, asked: _Asking, known: Outline) -> Procedure[Clustering]:
     """Run rounds of Lloyd's algorithm.
 
     Each coordinate of an offset is clipped on its own, because each has its own sum.
@@ -80,7 +81,7 @@ def _refine(method: Summary, asked: _Asking, known: Outline) -> Procedure[Found]
         moved = inside(box, centres + sums / np.maximum(sizes, 1)[:, None])
         centres = np.where(sure[:, None], moved, centres)
         noise = np.where(sure, off * float(box.step), np.inf)
-    return Found(box.values(centres), sizes, noise)
+    return Clustering(box.values(centres), sizes, noise)
 
 
 def _clip(noise: float) -> float:
@@ -104,9 +105,9 @@ class _Asking:
         if isinstance(columns, str):
             raise NotUnderstood("columns are a list of names.", code="wrong-argument", instead=f'columns=["{columns}"]')
         self.columns = [_column(declared, name) for name in columns]
-        if not 1 <= len(self.columns) <= MOST_DIMENSIONS or len({each.name for each in self.columns}) < len(columns):
+        if not 1 <= len(self.columns) <= MAX_DIMENSIONS or len({each.name for each in self.columns}) < len(columns):
             raise NotUnderstood(
-                f"name 1 to {MOST_DIMENSIONS} columns, each once.",
+                f"name 1 to {MAX_DIMENSIONS} columns, each once.",
                 code="wrong-argument",
                 instead='columns=["age", "cost"]',
             )
@@ -121,7 +122,7 @@ class _Asking:
         Because  the questions are these: what they say of numbers that are not known yet is as long for all of them,
                  the grid is the largest that there is, and what they cost does not depend on what they find.
         """
-        largest = divide(self.box, math.inf, 1.0, method.clusters, self.coins)
+        largest = partition_for(self.box, math.inf, 1.0, method.clusters, self.coins)
         moves, (early, last) = self._tried_at_all(method), method.shares
         wanted = [(self._rows(), ROWS, 1), (self._cells(largest.sides), CELLS, 1),
                   (moves, early, method.rounds - 1), (moves, last, 1)]  # fmt: skip
@@ -154,7 +155,7 @@ class _Asking:
     def _cost(self, query: Select, epsilon: Fraction) -> Loss:
         """Return the loss of a question; refuse if its record would be too long, whatever is found."""
         plan = self._explain(query, epsilon).plan
-        if len(record.write(plan)) > LARGEST:
+        if len(record.write(plan)) > MAX_QUESTION_CHARS:
             raise NotAllowed("this question is too large.", code="too-large", instead="write it with fewer parts")
         return plan.loss
 
@@ -172,7 +173,7 @@ class _Asking:
         return float(answer.value)
 
     def _rows(self) -> Select:
-        return build.select(self.table, {"n": build.total("count")}, where=self.there)
+        return build.select(self.table, {"n": build.aggregate_of("count")}, where=self.there)
 
     def scale(self, epsilon: Fraction) -> float:
         """Return the scale of the noise on each cell of a grid, before the grid is known.
@@ -207,7 +208,7 @@ class _Asking:
             steps = [build.number(math.prod(sides[first:i])) for i in range(first, last)]
             terms = [build.call("*", step, self._bucket(first + i, sides[first + i])) for i, step in enumerate(steps)]
             keys[f"c{n}"] = reduce(lambda one, two: build.call("+", one, two), terms)
-        items = keys | {"n": build.total("count")}
+        items = keys | {"n": build.aggregate_of("count")}
         return build.select(self.table, items, where=self.there, keys=list(keys.values()))
 
     def _bucket(self, index: int, side: int) -> Expression:
@@ -239,7 +240,7 @@ class _Asking:
         centres = Centres(at, self.box)
         columns: dict[str, Expression] = {f"x{i}": build.column(each.name) for i, each in enumerate(self.columns)}
         rows = centres.labelled(build.select(self.table, columns, where=self.there))
-        items: dict[str, Expression] = {"j": build.column("j"), "n": build.total("count")}
+        items: dict[str, Expression] = {"j": build.column("j"), "n": build.aggregate_of("count")}
         return build.select(rows, items | centres.sums(width), keys=[build.column("j")])
 
 
@@ -254,7 +255,7 @@ def _packed(sides: Sequence[int]) -> list[tuple[int, int]]:
     """
     found = [0]
     for i in range(1, len(sides)):
-        if math.prod(sides[found[-1] : i + 1]) > MOST_SIDE:
+        if math.prod(sides[found[-1] : i + 1]) > MAX_SIDE:
             found.append(i)
     return list(pairwise([*found, len(sides)]))
 

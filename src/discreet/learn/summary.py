@@ -16,9 +16,9 @@ from discreet.core.coins import Coins
 from discreet.core.mechanism import Composition, Mechanism, compose
 from discreet.core.once import once
 from discreet.learn.domain import Box, Floats
-from discreet.learn.exact_sums import UNIT, cells_of, nearest, tally
-from discreet.learn.grid import divide
-from discreet.learn.method import Found, Method, deviation, inside, scale_of
+from discreet.learn.exact_sums import UNIT, cells_of, cluster_sums, nearest
+from discreet.learn.grid import partition_for
+from discreet.learn.method import Clustering, Method, deviation, inside, scale_of
 from discreet.learn.noisy_histogram import Outline, outline
 
 __all__ = ["Summary"]
@@ -53,18 +53,18 @@ class Summary(Method):
         half = Fraction(1, 2)
         return (half, half) if self.rounds == 1 else (half / 4 / (self.rounds - 1), half * 3 / 4)
 
-    def run(self, box: Box, points: Floats, parts: Sequence[Mechanism], coins: Coins) -> Found:
+    def run(self, box: Box, points: Floats, parts: Sequence[Mechanism], coins: Coins) -> Clustering:
         left = list(parts)
         rows = int((~np.isnan(points)).all(axis=1).sum())
         people = float(left.pop(0).release(rows, coins)) if self.neighbours.changes == 1 else float(len(points))
         cells = left.pop(0)
         scale = scale_of(cells)
-        partition = divide(box, people, scale, self.clusters, coins)
+        partition = partition_for(box, people, scale, self.clusters, coins)
         counts = cells.release(cells_of(box, points, partition.cell, partition.cells), coins).astype(np.float64)
         known = outline(partition, counts, scale=scale, people=people, clusters=self.clusters, coins=coins)
         return self._refine(box, points, known, left, coins)
 
-    def _refine(self, box: Box, points: Floats, known: Outline, left: list[Mechanism], coins: Coins) -> Found:
+    def _refine(self, box: Box, points: Floats, known: Outline, left: list[Mechanism], coins: Coins) -> Clustering:
         partition, radius = known.partition, known.radius
         along, sizes = np.rint(known.centres), known.sizes(known.centres)
         projected = partition.turn is not None
@@ -74,7 +74,7 @@ class Summary(Method):
             wide = projected and turn == 0  # only the projections of the centres are known
             reach = float(box.halves.sum()) if wide else radius
             label = partial(partition.label, centres=along) if wide else partial(nearest, centres=centres)
-            exact = tally(box, points, label, centres, reach)
+            exact = cluster_sums(box, points, label, centres, reach)
             if turn == self.rounds - 1:
                 part = left.pop(0)
                 counts = part.release(exact[0], coins).astype(np.float64)
@@ -89,4 +89,4 @@ class Summary(Method):
             along = centres if partition.turn is None else centres @ partition.turn
             if turn < self.rounds - 1:
                 sizes = known.sizes(along)
-        return Found(box.values(centres), sizes, noise)
+        return Clustering(box.values(centres), sizes, noise)

@@ -13,17 +13,17 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from discreet.core.loss import Budget, Left, Loss
+from discreet.core.loss import Budget, Loss, Remaining
 from discreet.errors import BudgetExceeded, LedgerCorrupt, NotYours, Refusal, Stopped
 from discreet.ledger.entry import START, Entry, Link, Row, follow
 from discreet.ledger.facts import Account, Cap, Charge, Dataset, fact_of
 
-__all__ = ["FOLD", "NOTHING", "State", "Tally", "title"]
+__all__ = ["FOLD", "NOTHING", "AccountBalance", "State", "title"]
 
 FOLD = 1  # version of the effect of facts on a state, and of its serialised form
 
-WIDEST = 2048  # bits of a denominator; beyond, a sum is rounded up to a multiple of FINEST
-FINEST = 1 << 1024
+MAX_DENOMINATOR_BITS = 2048  # bits of a denominator; beyond, a sum is rounded up to a multiple of COARSE_DENOMINATOR
+COARSE_DENOMINATOR = 1 << 1024
 ZERO = Fraction(0)
 STRIDE = 32  # the hash of every STRIDE-th entry is remembered
 TRIES = 30  # how often a question that was paid for and never answered is begun again without the owner
@@ -52,8 +52,8 @@ class Sum:
             self.over *= below // self.below
             self.below, times = below, below // part.denominator
         self.over += part.numerator * times
-        if self.below.bit_length() > WIDEST:
-            self.over, self.below = -(-self.over * FINEST // self.below), FINEST
+        if self.below.bit_length() > MAX_DENOMINATOR_BITS:
+            self.over, self.below = -(-self.over * COARSE_DENOMINATOR // self.below), COARSE_DENOMINATOR
 
     def fits(self, part: Fraction, most: Fraction) -> bool:
         """Return True if the sum with `part` added stays within `most`; computed in whole numbers, exactly."""
@@ -75,7 +75,7 @@ class Sum:
         return Fraction(self.over, self.below)
 
 
-class Tally:
+class AccountBalance:
     """The sums that an account has spent, as a budget counts them."""
 
     __slots__ = ("charges", "event", "pure", "rho")
@@ -113,14 +113,14 @@ class Tally:
         return [self.charges, pure, self.rho.written, self.event.written]
 
     @classmethod
-    def read(cls, written: list[Any]) -> Tally:
+    def read(cls, written: list[Any]) -> AccountBalance:
         found = cls()
         found.charges, pure, rho, event = written
         found.pure, found.rho, found.event = None if pure is None else Sum.read(pure), Sum.read(rho), Sum.read(event)
         return found
 
 
-NOTHING = Tally()
+NOTHING = AccountBalance()
 
 
 def title(account: Account) -> str:
@@ -138,7 +138,7 @@ class State:
         self.identity = ""
         self.datasets: dict[str, Dataset] = {}
         self.caps: dict[Account, Budget] = {}
-        self.spent: dict[Account, Tally] = {}
+        self.spent: dict[Account, AccountBalance] = {}
         self.analysts: dict[str, set[str]] = {}  # the analysts with a budget of their own, by data set
         self.protects: dict[str, dict[str, str]] = {}  # the unit of each table, by data set
         self.versions: dict[str, str] = {}  # the names of states of the data, by their tags
@@ -152,7 +152,7 @@ class State:
         self._most: dict[Account, Promise] = {}  # the largest budgets an account ever had
         self._brought: dict[Account, Promise] = {}  # those of data sets that joined a family after they had spent
         self._gone: dict[Account, Promise] = {}  # what an account may have spent up to the loss
-        self._since: dict[Account, Tally] = {}  # what it has spent since
+        self._since: dict[Account, AccountBalance] = {}  # what it has spent since
 
     def follow(self, row: Row) -> Entry:
         """Apply the next entry, given as a row; raise LedgerCorrupt if it does not follow."""
@@ -231,7 +231,7 @@ class State:
         """
         for account in self.caps:
             self._gone[account] = _plus(self._most[account], self._brought.get(account))
-            self._since[account] = Tally()
+            self._since[account] = AccountBalance()
         self.lost = self.link.seq + 1
 
     def _bring(self, dataset: Account, family: Account) -> None:
@@ -240,7 +240,7 @@ class State:
         if dataset not in self._gone:
             return
         if family not in self._gone:
-            self._gone[family], self._since[family] = (ZERO, ZERO), Tally()
+            self._gone[family], self._since[family] = (ZERO, ZERO), AccountBalance()
             self._since[family].add(self.loss(family))  # with all that is known of the data set, which counts twice
         self._gone[family] = _plus(self._gone[dataset], self._gone[family])
         self._since[family].add(self._since[dataset].loss)
@@ -271,10 +271,10 @@ class State:
         known = self.datasets.get(dataset)
         return known.families if known else ()
 
-    def _tally(self, account: Account) -> Tally:
+    def _tally(self, account: Account) -> AccountBalance:
         tally = self.spent.get(account)
         if tally is None:
-            tally = self.spent[account] = Tally()
+            tally = self.spent[account] = AccountBalance()
         return tally
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -283,12 +283,12 @@ class State:
         """Return what an account has spent."""
         return self.spent.get(account, NOTHING).loss
 
-    def left(self, account: Account) -> Left:
+    def left(self, account: Account) -> Remaining:
         """Return what an account with a budget can still spend."""
         cap, tally = self._room(account)
-        return Left(pure=ZERO, rho=ZERO, events=ZERO) if cap is None else Left.of(cap, tally.loss)
+        return Remaining(pure=ZERO, rho=ZERO, events=ZERO) if cap is None else Remaining.of(cap, tally.loss)
 
-    def _room(self, account: Account) -> tuple[Budget | None, Tally]:
+    def _room(self, account: Account) -> tuple[Budget | None, AccountBalance]:
         """Return the budget of an account, None if it is used up, and the sums that count against it. After a loss of
         entries, these are what the budget has beyond the lost one, and what was spent since.
         """
@@ -425,8 +425,8 @@ class State:
         return state
 
 
-def _tallies(written: list[list[Any]]) -> dict[Account, Tally]:
-    return {(kind, first, second): Tally.read(said) for kind, first, second, said in written}
+def _tallies(written: list[list[Any]]) -> dict[Account, AccountBalance]:
+    return {(kind, first, second): AccountBalance.read(said) for kind, first, second, said in written}
 
 
 def _promises(of: dict[Account, Promise]) -> list[list[str]]:

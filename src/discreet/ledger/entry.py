@@ -1,9 +1,9 @@
 """An entry: one fact, its place in the chain, and the hash that binds both to everything before.
 
     >>> from discreet.ledger.entry import START, chain, follow
-    >>> from discreet.ledger.facts import Again
-    >>> first = chain(START, Again(of=1, analyst=""), "2026-01-01T00:00:00.000000Z")
-    >>> second = chain(first.link, Again(of=1, analyst=""), "2026-01-01T00:00:01.000000Z")
+    >>> from discreet.ledger.facts import Retry
+    >>> first = chain(START, Retry(of=1, analyst=""), "2026-01-01T00:00:00.000000Z")
+    >>> second = chain(first.link, Retry(of=1, analyst=""), "2026-01-01T00:00:01.000000Z")
     >>> second.previous == first.hash, follow(first.link, second.row) == second
     (True, True)
 

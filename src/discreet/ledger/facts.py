@@ -54,7 +54,6 @@ __all__ = [
     "FORMAT",
     "KINDS",
     "Account",
-    "Again",
     "Cap",
     "Charge",
     "Dataset",
@@ -66,6 +65,7 @@ __all__ = [
     "Price",
     "Protects",
     "Resumed",
+    "Retry",
     "Version",
     "fact_of",
 ]
@@ -117,7 +117,7 @@ class Fact:
         """Yield the accounts that are charged."""
         return iter(())
 
-    def bought(self, dataset: str) -> str | None:
+    def mechanism_for(self, dataset: str) -> str | None:
         """Return the text of the mechanism that was charged to `dataset`; None if there is none."""
         return None
 
@@ -285,7 +285,7 @@ class Charge(Fact):
     def buyer(self) -> str:
         return self.analyst
 
-    def bought(self, dataset: str) -> str | None:
+    def mechanism_for(self, dataset: str) -> str | None:
         return self.mechanism if self.dataset == dataset else None
 
     def accounts(self, state: State) -> Iterator[Account]:
@@ -312,7 +312,7 @@ def _loss(pure: str | None, rho: str, event: str) -> Loss:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Again(Fact):
+class Retry(Fact):
     """A charge whose answer was never kept is being answered once more."""
 
     WORD: ClassVar[str] = "again"
@@ -429,7 +429,7 @@ _TYPES: dict[Any, tuple[type, ...]] = {
 }
 _WORDS = {
     kind.WORD: (kind, {field.name: _TYPES[field.type] for field in fields(kind)})
-    for kind in (Opened, Dataset, Protects, Version, Cap, Charge, Again, Kept, Failed, Resumed, Lost)
+    for kind in (Opened, Dataset, Protects, Version, Cap, Charge, Retry, Kept, Failed, Resumed, Lost)
 }
 
 

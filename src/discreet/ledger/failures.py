@@ -16,7 +16,7 @@ from pathlib import Path
 
 __all__ = ["Notes", "Unanswered"]
 
-LONGEST = 4000  # characters of what an engine said that are kept
+MAX_MESSAGE_CHARS = 4000  # characters of what an engine said that are kept
 ELSEWHERE = "What the engine said is on the machine where it ran, if it could be written down."
 
 
@@ -52,7 +52,7 @@ class Notes:
 
     def add(self, entry: int, said: str) -> None:
         """Write a message down; ignore errors of the disk."""
-        said = said[:LONGEST]
+        said = said[:MAX_MESSAGE_CHARS]
         if self.path is None:
             self._memory[entry] = said
             return

@@ -73,7 +73,7 @@ class Mark:
         others = sorted(self._noted() - {identity})
         if not others:
             return None
-        ledgers = " and ".join(f"ledger {each}{self._told(each)}" for each in others)
+        ledgers = " and ".join(f"ledger {each}{self._details(each)}" for each in others)
         files = " and ".join(str(self._place_of(self._store.place, each)) for each in others)
         return LedgerCorrupt(
             f"entry 1 is not the one this machine saw: the ledger at {self._store.where} was deleted or replaced, and"
@@ -135,7 +135,7 @@ class Mark:
         finally:
             os.close(descriptor)
 
-    def _told(self, identity: str) -> str:
+    def _details(self, identity: str) -> str:
         """Return what else is known of a ledger, as far as it can be read, for a message."""
         said, elsewhere = [], []
         with suppress(Broken):

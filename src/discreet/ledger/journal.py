@@ -38,7 +38,7 @@ T = TypeVar("T")
 Progress = Callable[[int, int], None]  # how many entries are done, of how many
 PAGE = 4096  # rows read at a time
 AT_A_TIME = 256  # rows that a verification checks in one turn
-CROWD = 256  # turns in one transaction
+MAX_TURNS = 256  # turns in one transaction
 EVERY = 10_000  # entries from one checkpoint to the next
 
 
@@ -158,8 +158,8 @@ class Journal:
         turns: list[_Turn[Any]] = []
         try:
             with self._door:
-                turns += self._waiting[:CROWD]
-                del self._waiting[:CROWD]
+                turns += self._waiting[:MAX_TURNS]
+                del self._waiting[:MAX_TURNS]
             self._run([each for each in turns if not each.done])
         except Exception as problem:
             said = self._say(problem)
@@ -441,7 +441,7 @@ class Journal:
         state, self._saved = (State(), 0) if resumed is None else (resumed, resumed.link.seq)
         try:
             self._fold(state)
-            well = resumed is not None or self.store.well()
+            well = resumed is not None or self.store.health()
         except self.store.problems as problem:
             said = self.store.explain(problem)
             if not isinstance(said, LedgerCorrupt):
@@ -500,7 +500,7 @@ class Journal:
 
     def examine(self) -> None:
         """Let the store check its own integrity; if it is damaged, find the entry."""
-        if not self.store.well():
+        if not self.store.health():
             self._blame(State())
 
     def _blame(self, state: State) -> None:

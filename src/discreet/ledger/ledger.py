@@ -11,8 +11,8 @@ from functools import reduce
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn
 
-from discreet.core.exact import Number, whole
-from discreet.core.loss import Budget, Left, Loss
+from discreet.core.exact import Number, positive_integer
+from discreet.core.loss import Budget, Loss, Remaining
 from discreet.core.mechanism import ROWS, Mechanism
 from discreet.core.reach import neighbourhood
 from discreet.core.record import write
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["Balance", "Ledger", "Verified"]
 
 LINE = 1000  # characters of a name, a key or a version
-LARGEST = 1 << 26  # bytes of a kept answer
+MAX_ANSWER_BYTES = 1 << 26  # bytes of a kept answer
 PROTECTS = f'protects={{"visits": "unit patient_id", "codes": "public", "wards": "{ROWS}"}}'
 
 
@@ -52,7 +52,7 @@ class Balance:
     budget: Budget | None
     spent: Loss
     charges: int
-    left: Left | None
+    left: Remaining | None
 
     def __str__(self) -> str:
         left = "" if self.left is None else f"; {self.left} left"
@@ -118,9 +118,9 @@ class Ledger:
                 "an older copy can only be read.", code="ledger-read-only", instead="open it without a data set"
             )
         self.dataset = None if dataset is None else _name(dataset, "dataset")
-        self._failures = whole(failures, "failures")
+        self._failures = positive_integer(failures, "failures")
         caps = _caps(self.dataset, budget, analysts, families)
-        wanted = transactions.Declared(
+        wanted = transactions.DatasetTerms(
             dataset=self.dataset or "",
             neighbours=None if neighbours is None else neighbourhood(neighbours),
             unit=None if unit is None else _name(unit, "unit"),
@@ -306,7 +306,7 @@ class Ledger:
     def waiting(self) -> int:
         """The number of questions that wait for `resume`, because they were begun too often and never answered."""
         dataset = self._dataset()
-        return self._journal.look(lambda turn: transactions.waiting(turn, dataset))
+        return self._journal.look(lambda turn: transactions.count_unanswered(turn, dataset))
 
     def resume(self, seen: Sequence[Unanswered] | None = None) -> bool:
         """Let the data set answer again, on record; return True if there was anything to resume. For its owner.
@@ -365,7 +365,7 @@ class Ledger:
         """
         dataset = self._dataset()
         caps = _caps(dataset, budget, analysts, families)
-        wanted = transactions.Declared(
+        wanted = transactions.DatasetTerms(
             dataset=dataset,
             neighbours=None if neighbours is None else neighbourhood(neighbours),
             unit=None if unit is None else _name(unit, "unit"),
@@ -383,11 +383,11 @@ class Ledger:
         self._journal.look(lambda turn: turn.state.admit_analyst(dataset, analyst))
 
     @property
-    def left(self) -> Left:
+    def left(self) -> Remaining:
         """The remaining budget of the data set and of its families: the least of each. For the owner."""
         return self._left(None)
 
-    def left_to(self, analyst: str = "") -> Left:
+    def left_to(self, analyst: str = "") -> Remaining:
         """Return the remaining budget for one analyst: the data set's, and at most what is left of the analyst's own.
 
         An analyst without a budget here, where others have one, is refused as in spending.
@@ -395,16 +395,16 @@ class Ledger:
         _named(analyst)
         return self._left(analyst)
 
-    def _left(self, analyst: str | None) -> Left:
+    def _left(self, analyst: str | None) -> Remaining:
         dataset = self._dataset()
 
-        def least(turn: Journal) -> Left:
+        def least(turn: Journal) -> Remaining:
             accounts = [("dataset", dataset, ""), *(("family", name, "") for name in turn.state.families(dataset))]
             if analyst is not None:
                 turn.state.admit_analyst(dataset, analyst)
                 own = ("analyst", dataset, analyst)
                 accounts += [own] if own in turn.state.caps else []
-            return reduce(Left.__and__, [turn.state.left(account) for account in accounts])
+            return reduce(Remaining.__and__, [turn.state.left(account) for account in accounts])
 
         return self._journal.look(least)
 
@@ -509,9 +509,9 @@ def _kept(answer: object, receipt: Receipt) -> bytes:
         raise NotUnderstood(
             "an answer is kept as bytes.", code="wrong-argument", instead="return bytes from the function that looks"
         )
-    if len(answer) > LARGEST:
+    if len(answer) > MAX_ANSWER_BYTES:
         raise NotAllowed(
-            f"an answer has at most {LARGEST} bytes.", code="answer-too-large", instead="ask for fewer rows"
+            f"an answer has at most {MAX_ANSWER_BYTES} bytes.", code="answer-too-large", instead="ask for fewer rows"
         )
     return answer
 

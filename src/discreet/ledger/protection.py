@@ -71,7 +71,7 @@ def _compare(name: str, known: Mapping[str, str], said: Mapping[str, str]) -> No
 def _recall(charged: Iterable[tuple[int, Mechanism]], said: Mapping[str, str]) -> None:
     """Refuse a first declaration that earlier charges contradict."""
     for seq, mechanism in charged:
-        if (table := mechanism.strays(said)) is not None:
+        if (table := mechanism.misread_table(said)) is not None:
             raise NotAllowed(
                 f"entry {seq} of the ledger was charged for rows of {table} under another unit than this says: "
                 f"{said.get(table, 'no such table')}. Losses about different units cannot be added up.",
@@ -83,7 +83,7 @@ def _recall(charged: Iterable[tuple[int, Mechanism]], said: Mapping[str, str]) -
 def admit(state: State, dataset: str, mechanism: Mechanism) -> None:
     """Refuse a mechanism that reads rows under another unit than the record says."""
     whose = state.protects.get(dataset)
-    if whose is not None and (table := mechanism.strays(whose)) is not None:
+    if whose is not None and (table := mechanism.misread_table(whose)) is not None:
         raise NotAllowed(
             f"on record for the table {table} of {dataset} is: {whose.get(table, 'no such table')}; this question is"
             " about other units.",
@@ -97,5 +97,5 @@ def verify(state: State, seq: int, dataset: str, mechanism: Mechanism) -> None:
     kind, whose = state.datasets[dataset], state.protects.get(dataset)
     if (mechanism.neighbours, mechanism.unit) != (kind.neighbours, kind.unit):
         raise LedgerCorrupt(f"entry {seq} is a charge for another unit, or other neighbours, than those on record.")
-    if whose is not None and (table := mechanism.strays(whose)) is not None:
+    if whose is not None and (table := mechanism.misread_table(whose)) is not None:
         raise LedgerCorrupt(f"entry {seq} is a charge for rows of {table} by another unit than the one on record.")

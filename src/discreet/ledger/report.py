@@ -59,7 +59,7 @@ def report(entries: Iterable[Entry], dataset: str, delta: Number | None) -> Repo
     state = State()
     for entry in entries:
         state.take(entry)
-        if (text := entry.fact.bought(dataset)) is not None:
+        if (text := entry.fact.mechanism_for(dataset)) is not None:
             texts[text] += 1
     cap = state.caps.get(("dataset", dataset, ""))
     if cap is None:

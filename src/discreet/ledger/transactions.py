@@ -19,16 +19,17 @@ from discreet.errors import BudgetExceeded, LedgerCorrupt, NotAllowed, NotUnders
 from discreet.ledger import protection
 from discreet.ledger.balances import State, title
 from discreet.ledger.entry import START, Entry, Link, follow
-from discreet.ledger.facts import Account, Again, Cap, Charge, Dataset, Failed, Kept, Lost, Price, Resumed, Version
+from discreet.ledger.facts import Account, Cap, Charge, Dataset, Failed, Kept, Lost, Price, Resumed, Retry, Version
 from discreet.ledger.journal import Journal, Missing
 from discreet.ledger.receipt import Receipt
 
 __all__ = [
-    "Caps",
-    "Declared",
+    "AccountCaps",
+    "DatasetTerms",
     "accept_loss",
     "audit",
     "charge",
+    "count_unanswered",
     "declare",
     "decode",
     "fail",
@@ -36,15 +37,14 @@ __all__ = [
     "opened",
     "resume",
     "version",
-    "waiting",
 ]
 
-Caps = Mapping[Account, Budget]
-SHORT = 4096  # characters of a record that is kept decoded
+AccountCaps = Mapping[Account, Budget]
+MAX_CACHED_RECORD_CHARS = 4096  # characters of a record that is kept decoded
 
 
 @dataclass(frozen=True, kw_only=True)
-class Declared:
+class DatasetTerms:
     """The terms that a caller declares for a data set; None stands for what is on record."""
 
     dataset: str
@@ -54,14 +54,14 @@ class Declared:
     protects: Mapping[str, str] | None = None
 
 
-def opened(journal: Journal, wanted: Declared | None, caps: Caps) -> str:
+def opened(journal: Journal, wanted: DatasetTerms | None, caps: AccountCaps) -> str:
     """Declare a data set on opening a ledger, if one is given; return the ledger's identity."""
     if wanted is not None:
         declare(journal, wanted, caps)
     return journal.state.identity
 
 
-def declare(journal: Journal, wanted: Declared, caps: Caps, *, replace: bool = False) -> None:
+def declare(journal: Journal, wanted: DatasetTerms, caps: AccountCaps, *, replace: bool = False) -> None:
     """Put a data set and its budgets on record; refuse what contradicts the record, unless `replace`."""
     state, name = journal.state, wanted.dataset
     known = state.datasets.get(name)
@@ -121,7 +121,7 @@ def _charged(journal: Journal, name: str) -> Iterator[tuple[int, Mechanism]]:
     for row in journal.rows(0) if ("dataset", name, "") in journal.state.spent else ():
         entry = follow(last, row)
         last = entry.link
-        text = entry.fact.bought(name)
+        text = entry.fact.mechanism_for(name)
         if text is not None and text not in seen:
             seen.add(text)
             with suppress(ValueError, Refusal, TypeError, AttributeError, ArithmeticError):  # a verification reports it
@@ -212,7 +212,7 @@ def _receipt(journal: Journal, fact: Charge) -> Receipt:
         cost = fact.cost
     else:
         answer = journal.kept(paid)
-        entry = paid if answer is not None else journal.append(Again(of=paid, analyst=fact.analyst)).seq
+        entry = paid if answer is not None else journal.append(Retry(of=paid, analyst=fact.analyst)).seq
     return Receipt(
         ledger=journal.state.identity,
         question=fact,
@@ -277,13 +277,13 @@ def resume(journal: Journal, dataset: str, seen: int) -> bool:
             code="failures-unseen",
             instead="look again: discreet resume CATALOGUE",
         )
-    if not failed and not waiting(journal, dataset):
+    if not failed and not count_unanswered(journal, dataset):
         return False
     journal.append(Resumed(dataset=dataset))
     return True
 
 
-def waiting(journal: Journal, dataset: str) -> int:
+def count_unanswered(journal: Journal, dataset: str) -> int:
     """Return the number of questions about a data set that were begun so often that they wait for its owner."""
     waits = [charge for charge in journal.state.begun if journal.state.waits(dataset, charge)]
     return sum(_charge_at(journal, charge).dataset == dataset for charge in waits)
@@ -303,7 +303,7 @@ def accept_loss(journal: Journal, seen: Missing) -> None:
 
 def decode(text: str) -> tuple[Mechanism, Price]:
     """Return the mechanism on record and the part of its loss that a budget counts, both from the text."""
-    return _decode(text) if len(text) < SHORT else _decode.__wrapped__(text)
+    return _decode(text) if len(text) < MAX_CACHED_RECORD_CHARS else _decode.__wrapped__(text)
 
 
 @lru_cache(4096)

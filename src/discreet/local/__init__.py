@@ -13,7 +13,7 @@ from discreet.local.collection.collector import Collector
 from discreet.local.collection.memoization import Memoised
 from discreet.local.collection.respondent import Answered, Respondent
 from discreet.local.collection.shuffle import Shuffled
-from discreet.local.domains.heavy_hitters import Found, HeavyHitters
+from discreet.local.domains.heavy_hitters import FrequentWords, HeavyHitters
 from discreet.local.domains.location import GridLocation
 from discreet.local.domains.mean import BoundedMean
 from discreet.local.estimate import Estimate, Frequencies, Shares
@@ -34,8 +34,8 @@ __all__ = [
     "Collected",
     "Collector",
     "Estimate",
-    "Found",
     "Frequencies",
+    "FrequentWords",
     "GridLocation",
     "HadamardResponse",
     "HeavyHitters",

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 __all__ = ["Supports", "inverted"]
 
 Floats = NDArray[np.float64]
-STEPS = 60  # of a bisection on shares: beyond what a float can tell apart
+BISECTION_STEPS = 60  # of a bisection on shares: beyond what a float can tell apart
 
 
 def binomial(n: int, p: float) -> tuple[int, Floats]:
@@ -86,7 +86,7 @@ def _first(law: Supports, holds: Callable[[float], bool]) -> float:
     left, right = 0.0, 1.0
     if holds(left):
         return left
-    for _ in range(STEPS):
+    for _ in range(BISECTION_STEPS):
         middle = (left + right) / 2
         left, right = (left, middle) if holds(middle) else (middle, right)
     return left

@@ -21,7 +21,7 @@ from discreet.local.binomial import Supports, inverted
 __all__ = ["Estimate", "Frequencies", "Shares", "nearest_simplex", "quantile"]
 
 Floats = NDArray[np.float64]
-FEW = 10  # expected supports below which the normal law is not used
+MIN_EXPECTED_SUPPORTS = 10  # expected supports below which the normal law is not used
 
 
 def quantile(confidence: Number, cells: int = 1) -> float:
@@ -130,7 +130,7 @@ class Frequencies(Shares):
                  inequality of degree two in the share. If fewer than ten false supports, or ten missing ones, are
                  expected, no normal law is near, and the interval is `exact`.
         """
-        if self.n * min(self.miss, 1 - self.hit) < FEW:
+        if self.n * min(self.miss, 1 - self.hit) < MIN_EXPECTED_SUPPORTS:
             return self.exact(confidence, simultaneous=simultaneous)
         z2 = quantile(confidence, self.cells if simultaneous else 1) ** 2 / self.n
         ends = [_variance(share, self.hit, self.miss, False) for share in (0.0, 1.0)]

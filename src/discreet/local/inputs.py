@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from discreet.core.exact import Number, number, whole
+from discreet.core.exact import Number, number, positive_integer
 from discreet.errors import NotUnderstood
 
 __all__ = ["is_text", "share", "values_of"]
 
-MOST = 1 << 31
+MAX_RESPONDENTS = 1 << 31
 
 
 def values_of(k: object) -> int:
     """Read a number of values: at least two, and fewer than 2^31."""
-    read = whole(k, "k")
-    if read < 2 or read >= MOST:
+    read = positive_integer(k, "k")
+    if read < 2 or read >= MAX_RESPONDENTS:
         raise NotUnderstood(
             "k counts the values: at least two, and fewer than 2^31.", code="wrong-argument", instead="for example k=10"
         )

@@ -5,8 +5,8 @@ randomizer is made from odds: the largest ratio by which a report may be more li
 Odds made from an ε are rounded down by less than one part in 2^60 of their excess over one, on the safe side; odds
 that are given (three, for two fair coins) are kept, and their ε is rounded up.
 
-    >>> from discreet.local.odds import priced
-    >>> epsilon, odds = priced(epsilon=None, odds=3)
+    >>> from discreet.local.odds import odds_and_epsilon
+    >>> epsilon, odds = odds_and_epsilon(epsilon=None, odds=3)
     >>> float(epsilon), odds
     (1.0986122886681098, Fraction(3, 1))
 """
@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from discreet.core.exact import Number, ball, ceiling, floor, number, price, settle
+from discreet.core.exact import Number, ball, ceiling, decide_positive, floor, number, price
 from discreet.errors import NotUnderstood
 
-__all__ = ["MOST", "claims", "odds_of", "priced"]
+__all__ = ["MAX_EPSILON", "claims", "odds_and_epsilon", "odds_of"]
 
-MOST = 64  # ε beyond which a report is all but the value itself
+MAX_EPSILON = 64  # ε beyond which a report is all but the value itself
 
 
 def odds_of(epsilon: Fraction) -> Fraction:
@@ -30,10 +30,10 @@ def odds_of(epsilon: Fraction) -> Fraction:
 
 def claims(epsilon: Fraction, odds: Fraction) -> bool:
     """Return True if odds keep the promise of ε: odds <= e^ε, decided by ball arithmetic."""
-    return odds <= 1 or settle(lambda: ball(epsilon) - ball(odds).log())
+    return odds <= 1 or decide_positive(lambda: ball(epsilon) - ball(odds).log())
 
 
-def priced(*, epsilon: Number | None, odds: Number | None) -> tuple[Fraction, Fraction]:
+def odds_and_epsilon(*, epsilon: Number | None, odds: Number | None) -> tuple[Fraction, Fraction]:
     """Return ε and odds, each from the other if it is missing; if both are given, refuse odds that exceed e^ε."""
     if epsilon is None and odds is None:
         raise NotUnderstood(
@@ -41,7 +41,7 @@ def priced(*, epsilon: Number | None, odds: Number | None) -> tuple[Fraction, Fr
         )
     if odds is None:
         e = price(epsilon, "epsilon")
-        if e > MOST:
+        if e > MAX_EPSILON:
             raise NotUnderstood(
                 "epsilon is so large that it would protect nobody.",
                 code="wrong-argument",

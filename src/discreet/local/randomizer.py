@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.exact import Number, positive, whole
+from discreet.core.exact import Number, positive, positive_integer
 from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism
 from discreet.core.reach import Neighbours
@@ -30,14 +30,14 @@ from discreet.local.channel import Table
 from discreet.local.encoding import Layout
 from discreet.local.estimate import Estimate, Shares, quantile
 from discreet.local.inputs import values_of
-from discreet.local.odds import priced
+from discreet.local.odds import odds_and_epsilon
 
-__all__ = ["Categories", "Collected", "Randomizer", "Tally", "several", "some"]
+__all__ = ["Categories", "Collected", "Randomizer", "Tally", "as_row", "hostile_count"]
 
 Counts = NDArray[np.int64]
-PART = 1 << 16  # draws at a time, so that what they work on stays in the cache
-LARGEST = 1 << 32  # beyond every k
-PEOPLE = 10_000  # respondents in the sentence of error.describe
+CHUNK_DRAWS = 1 << 16  # draws at a time, so that what they work on stays in the cache
+MAX_VALUES = 1 << 32  # beyond every k
+EXAMPLE_N = 10_000  # respondents in the sentence of error.describe
 
 
 class Randomizer(Mechanism):
@@ -109,7 +109,7 @@ class Collected(Randomizer):
 
     @property
     @abstractmethod
-    def pull(self) -> Fraction:
+    def report_influence(self) -> Fraction:
         """n times the most by which one report, instead of any other, moves any number in the estimate."""
 
     @property
@@ -148,7 +148,7 @@ class Collected(Randomizer):
         Because  the estimate is a mean over reports, and one report moves it by at most pull/n. Little less can be
                  achieved: the smaller ε is, the more a report counts, and a lie cannot be told from noise.
         """
-        return float(Fraction(some(hostile), whole(n, "n")) * self.pull)
+        return float(Fraction(hostile_count(hostile), positive_integer(n, "n")) * self.report_influence)
 
 
 class Categories(Collected):
@@ -174,7 +174,7 @@ class Categories(Collected):
 
     def _price(self) -> None:
         """Read k, and ε or odds."""
-        epsilon, odds = priced(epsilon=self.epsilon, odds=self.odds)
+        epsilon, odds = odds_and_epsilon(epsilon=self.epsilon, odds=self.odds)
         for name, value in {"k": values_of(self.k), "epsilon": epsilon, "odds": odds}.items():
             object.__setattr__(self, name, value)
 
@@ -187,9 +187,9 @@ class Categories(Collected):
 
         Values outside 0, …, k - 1 count as the nearest one: to refuse them would reveal something.
         """
-        array, single = several(values)
+        array, single = as_row(values)
         out = np.empty((len(array), *self.shape()), self.kind)
-        part = max(1, PART // self.width)
+        part = max(1, CHUNK_DRAWS // self.width)
         for start in range(0, len(array), part):
             out[start : start + part] = self._randomize(self._inside(array[start : start + part]), coins)
         return out[0] if single else out
@@ -244,11 +244,11 @@ class ShareError:
 
     def variance(self, n: int) -> float:
         """Return the largest variance of any share."""
-        return self.randomizer.spread() / whole(n, "n")
+        return self.randomizer.spread() / positive_integer(n, "n")
 
     def describe(self) -> str:
-        margin = show(self.radius(PEOPLE), 2)
-        return f"From {PEOPLE:,} respondents, an estimated share is within ±{margin} of theirs 95 % of the time."
+        margin = show(self.radius(EXAMPLE_N), 2)
+        return f"From {EXAMPLE_N:,} respondents, an estimated share is within ±{margin} of theirs 95 % of the time."
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -288,12 +288,12 @@ class Tally:
         return self.randomizer.read(self.sketch, self.n, sampling=sampling, set_aside=self.set_aside)
 
 
-def some(hostile: int) -> int:
+def hostile_count(hostile: int) -> int:
     """Read a number of hostile respondents: a whole number, also zero."""
-    return 0 if not isinstance(hostile, bool) and hostile == 0 else whole(hostile, "hostile")
+    return 0 if not isinstance(hostile, bool) and hostile == 0 else positive_integer(hostile, "hostile")
 
 
-def several(values: Any) -> tuple[NDArray[Any], bool]:
+def as_row(values: Any) -> tuple[NDArray[Any], bool]:
     """Return values as a row of whole numbers, and True for a single one.
 
     Types and shapes decide, never the size of a value: Python's own numbers are first cut to ±2^32, beyond every k.
@@ -313,5 +313,5 @@ def several(values: Any) -> tuple[NDArray[Any], bool]:
         raise NotUnderstood("each respondent has one value.", code="wrong-argument", instead="pass a row of values")
     row = np.atleast_1d(given)
     if row.dtype.kind == "O":
-        row = np.array([min(max(int(value), -LARGEST), LARGEST) for value in row], np.int64)
-    return np.minimum(row, LARGEST) if row.dtype == np.uint64 else row, given.ndim == 0
+        row = np.array([min(max(int(value), -MAX_VALUES), MAX_VALUES) for value in row], np.int64)
+    return np.minimum(row, MAX_VALUES) if row.dtype == np.uint64 else row, given.ndim == 0

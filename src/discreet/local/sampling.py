@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from discreet.core.coins import Coins, Uniform
 
-__all__ = ["alternatives", "below", "flips"]
+__all__ = ["alternatives", "flips", "uniform_below"]
 
-PART = 1 << 16  # draws at a time, so that what they work on stays in the cache
+CHUNK_DRAWS = 1 << 16  # draws at a time, so that what they work on stays in the cache
 
 
 def flips(chance: Fraction, count: int, coins: Coins) -> NDArray[np.bool_]:
@@ -32,8 +32,8 @@ def flips(chance: Fraction, count: int, coins: Coins) -> NDArray[np.bool_]:
         return np.full(count, chance >= 1)
     first = np.uint64((chance.numerator << 64) // chance.denominator)
     out = np.empty(count, np.bool_)
-    for start in range(0, count, PART):
-        part = slice(start, min(start + PART, count))
+    for start in range(0, count, CHUNK_DRAWS):
+        part = slice(start, min(start + CHUNK_DRAWS, count))
         known = coins.words(part.stop - start).view(np.uint64)
         np.less(known, first, out=out[part])
         for index in np.flatnonzero(known == first):
@@ -53,15 +53,15 @@ def _under(uniform: Uniform, chance: Fraction) -> bool:
         uniform.sharpen()
 
 
-def below(bound: int, count: int, coins: Coins) -> NDArray[np.int64]:
+def uniform_below(bound: int, count: int, coins: Coins) -> NDArray[np.int64]:
     """Draw `count` whole numbers, each of 0, …, bound - 1 equally likely; bound <= 2^32.
 
     Because  each is floor(U·bound), which the first bits of U decide unless the product with them is so close to the
              next whole number that the bits not known could reach it.
     """
     out = np.empty(count, np.int64)
-    for start in range(0, count, PART):
-        part = slice(start, min(start + PART, count))
+    for start in range(0, count, CHUNK_DRAWS):
+        part = slice(start, min(start + CHUNK_DRAWS, count))
         _below(bound, out[part], coins)
     return out
 

@@ -27,7 +27,7 @@ from discreet.matrix.strategy import Factor, Merged, Strategy, along
 __all__ = ["Axis", "Design", "Estimate", "Solved", "Split", "read"]
 
 EXACT = 1e-9  # the largest error of a fast inverse that is accepted
-MOST_WEIGHTS = 4_000_000  # weights of released numbers in answers, that are written out
+MAX_WEIGHTS = 4_000_000  # weights of released numbers in answers, that are written out
 
 
 class Estimate(NamedTuple):
@@ -195,7 +195,7 @@ class Solved(Design):
     def weights(self) -> Floats | None:
         released = int(np.prod([each.matrix.rows for each in self.axes]))
         axis = self.axis
-        if axis is None or self.queries.size * released > MOST_WEIGHTS:
+        if axis is None or self.queries.size * released > MAX_WEIGHTS:
             return None
         return self.queries.times(np.eye(released) if axis.matrix.is_identity else axis.inverse)
 

@@ -22,7 +22,7 @@ __all__ = ["pack", "unpack"]
 
 Whole = NDArray[np.int64]
 WAYS = 3  # as it is; by rows; by diagonals
-WIDEST, LARGEST = 5, 1 << 26  # bytes of a difference, and of all of them
+MAX_DIFFERENCE_BYTES, MAX_TOTAL_BYTES = 5, 1 << 26  # bytes of a difference, and of all of them
 
 
 def pack(matrix: Whole) -> str:
@@ -35,11 +35,11 @@ def unpack(text: str, cells: int) -> Whole:
     """Decode a matrix with `cells` columns; refuse a text that is not the encoding of one."""
     try:
         reader = zlib.decompressobj()
-        data = reader.decompress(base64.b64decode(text, validate=True), LARGEST)
+        data = reader.decompress(base64.b64decode(text, validate=True), MAX_TOTAL_BYTES)
         if not reader.eof or reader.unused_data or reader.unconsumed_tail:
             raise ValueError("cut short, or too long")
         way, width = data[0], data[1]
-        if way >= WAYS or not 1 <= width <= WIDEST:
+        if way >= WAYS or not 1 <= width <= MAX_DIFFERENCE_BYTES:
             raise ValueError("not a way to write a matrix")
         planes = np.frombuffer(data, np.uint8, offset=2).reshape(width, -1, cells).astype(np.int64)
     except (binascii.Error, zlib.error, ValueError, IndexError):

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from discreet.core.once import once
 from discreet.errors import NotAllowed
-from discreet.matrix.labels import Axes, Label, divided, key
+from discreet.matrix.labels import Axes, Label, columns_for, key
 
 __all__ = [
-    "MOST_CELLS",
-    "MOST_LISTED",
+    "MAX_CELLS",
+    "MAX_LISTED",
     "Crossed",
     "Dense",
     "Floats",
@@ -38,10 +38,10 @@ __all__ = [
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 Kind = Literal["identity", "prefix", "ranges", "windows", "total"]
-MOST_LISTED = 20_000_000  # answers that are written out
-MOST_CELLS = 1 << 24
-MOST_PARTS = 4096  # families in a family, and tables of a family
-MOST_DEEP = 8  # nesting of families
+MAX_LISTED = 20_000_000  # answers that are written out
+MAX_CELLS = 1 << 24
+MAX_PARTS = 4096  # families in a family, and tables of a family
+MAX_DEEP = 8  # nesting of families
 
 
 class Queries(ABC):
@@ -90,7 +90,7 @@ class Queries(ABC):
 
     def sound(self, deep: int = 0) -> bool:
         """Return True if the family is valid in a workload. It may come from a record that an untrusted client sent."""
-        return deep < MOST_DEEP and self._sound(deep) and 1 <= self.cells <= MOST_CELLS
+        return deep < MAX_DEEP and self._sound(deep) and 1 <= self.cells <= MAX_CELLS
 
     @abstractmethod
     def _sound(self, deep: int) -> bool:
@@ -101,7 +101,7 @@ class Queries(ABC):
 
         Several adjacent columns may form one attribute.
         """
-        return self.shape if divided(self.shape, sizes) is None else None
+        return self.shape if columns_for(self.shape, sizes) is None else None
 
     @property
     def energy(self) -> float:
@@ -115,7 +115,7 @@ class Queries(ABC):
 
     def listed(self) -> None:
         """Refuse if the family has too many answers to list."""
-        if self.size > MOST_LISTED:
+        if self.size > MAX_LISTED:
             raise NotAllowed(
                 f"{self.size:,} answers are too many to list.",
                 code="too-large",
@@ -138,7 +138,7 @@ class Intervals(Queries):
         return each[self.kind]
 
     def _sound(self, deep: int) -> bool:
-        return 1 <= self.cells <= MOST_CELLS and 1 <= self.width <= self.cells
+        return 1 <= self.cells <= MAX_CELLS and 1 <= self.width <= self.cells
 
     @once
     def ends(self) -> tuple[Places, Places]:
@@ -370,7 +370,7 @@ class Crossed(Queries):
         return tuple(chain.from_iterable(each.shape for each in self.parts))
 
     def misfit(self, sizes: tuple[int, ...]) -> tuple[int, ...] | None:
-        places = divided([each.cells for each in self.parts], sizes)
+        places = columns_for([each.cells for each in self.parts], sizes)
         if places is None:
             return self.shape
         wrong = [each.misfit(sizes[place]) for each, place in zip(self.parts, places, strict=True)]
@@ -379,7 +379,7 @@ class Crossed(Queries):
         return tuple(chain.from_iterable(bad or sizes[place] for bad, place in zip(wrong, places, strict=True)))
 
     def label(self, n: int, axes: Axes) -> Label:
-        places = divided([each.cells for each in self.parts], [len(each) for each in axes])
+        places = columns_for([each.cells for each in self.parts], [len(each) for each in axes])
         assert places is not None  # they fit
         each = key(n, [range(part.size) for part in self.parts])
         found = [part.label(m, axes[place]) for part, m, place in zip(self.parts, each, places, strict=True)]
@@ -403,8 +403,8 @@ class Marginals(Queries):
 
     def _sound(self, deep: int) -> bool:
         keys, kept = set(range(len(self.sizes))), self.kept
-        whole = bool(kept) and all(each >= 1 for each in self.sizes) and math.prod(self.sizes) <= MOST_CELLS
-        return whole and len(kept) <= MOST_PARTS and all(list(each) == sorted(set(each) & keys) for each in kept)
+        whole = bool(kept) and all(each >= 1 for each in self.sizes) and math.prod(self.sizes) <= MAX_CELLS
+        return whole and len(kept) <= MAX_PARTS and all(list(each) == sorted(set(each) & keys) for each in kept)
 
     def count(self, attributes: tuple[int, ...]) -> int:
         """Return the number of combinations of the values of `attributes`."""
@@ -449,7 +449,7 @@ class Marginals(Queries):
 
 
 def _all_sound(parts: tuple[Queries, ...], deep: int) -> bool:
-    return 0 < len(parts) <= MOST_PARTS and all(each.sound(deep + 1) for each in parts)
+    return 0 < len(parts) <= MAX_PARTS and all(each.sound(deep + 1) for each in parts)
 
 
 def kron(parts: list[Floats]) -> Floats:

@@ -20,12 +20,14 @@ from numpy.typing import NDArray
 
 from discreet.matrix.strategy import Factor, Matrix, Packed
 
-__all__ = ["Certificate", "factorised", "lower_bound"]
+__all__ = ["Certificate", "lower_bound", "optimal_strategy"]
 
 Floats = NDArray[np.float64]
-FINE = 1 << 24  # entries are whole multiples of one over this
-FREELY, COARSER, LONGEST = 256, (16, 14, 12, 10, 8), 700_000  # cells; bits of finer entries; characters on record
-CLOSE, MOST, PATIENCE = 2e-4, 60, 3  # relative gap to stop at; iterations; iterations without progress
+ENTRY_DENOMINATOR = 1 << 24  # entries are whole multiples of one over this
+# cells; bits of finer entries; characters on record
+MAX_FINE_CELLS, COARSER_BITS, MAX_RECORD_CHARS = 256, (16, 14, 12, 10, 8), 700_000
+# relative gap to stop at; iterations; iterations without progress
+GAP_TOLERANCE, MAX_ITERATIONS, MAX_STALLED = 2e-4, 60, 3
 RIDGE = 1e-11  # of the mean diagonal; it is added so that the matrix is not singular
 
 
@@ -48,7 +50,7 @@ def lower_bound(gram: Floats, weights: Floats) -> float:
     return float(np.sqrt(np.maximum(values, 0)).sum() ** 2 / weights.sum())
 
 
-def factorised(gram: Floats) -> tuple[Factor, Certificate]:
+def optimal_strategy(gram: Floats) -> tuple[Factor, Certificate]:
     """Return the best strategy, rounded to a grid, and a certificate for it.
 
     X is scaled to a diagonal of at most one in two ways, column by column or as a whole, and the better one is kept:
@@ -57,18 +59,18 @@ def factorised(gram: Floats) -> tuple[Factor, Certificate]:
     n = len(gram)
     raised = gram + RIDGE * np.trace(gram) / n * np.eye(n)
     weights, least, best, idle = np.ones(n), np.inf, (np.ones(n), np.eye(n)), 0
-    for _ in range(MOST):
+    for _ in range(MAX_ITERATIONS):
         root = np.sqrt(weights)
         values, vectors = np.linalg.eigh(raised * root[:, None] * root)
         values = np.sqrt(np.maximum(values, 1e-300))
         diagonal = (vectors**2) @ values / weights
         bent = vectors / np.sqrt(values) * (root * np.sqrt(diagonal))[:, None]
         each, whole = float(np.sum(bent * (raised @ bent))), float(values.sum() * diagonal.max())  # tr(G X⁻¹)
-        idle = 0 if min(each, whole) < least * (1 - CLOSE / 20) else idle + 1
+        idle = 0 if min(each, whole) < least * (1 - GAP_TOLERANCE / 20) else idle + 1
         if min(each, whole) < least:
             scale = np.sqrt(diagonal) if each < whole else np.full(n, np.sqrt(diagonal.max()))
             least, best = min(each, whole), (weights, (vectors * np.sqrt(values)).T / (root * scale))
-        if least <= (1 + CLOSE) * float(values.sum() ** 2 / weights.sum()) or idle == PATIENCE:
+        if least <= (1 + GAP_TOLERANCE) * float(values.sum() ** 2 / weights.sum()) or idle == MAX_STALLED:
             break
         weights = np.maximum(weights * diagonal**2, 1e-12 * weights.max())
     weights, strategy = best
@@ -82,11 +84,11 @@ def _whole(factor: Floats) -> Factor:
 
     Signs are turned so that its text compresses better.
     """
-    if len(factor) <= FREELY:
-        return Matrix.of(np.rint(factor * FINE))
+    if len(factor) <= MAX_FINE_CELLS:
+        return Matrix.of(np.rint(factor * ENTRY_DENOMINATOR))
     turned = factor * np.where(np.diag(factor) < 0, -1, 1)[:, None]
-    for bits in COARSER:
+    for bits in COARSER_BITS:
         found = Packed.of(np.rint(turned * (1 << bits)))
-        if len(found.data) <= LONGEST:
+        if len(found.data) <= MAX_RECORD_CHARS:
             break
     return found

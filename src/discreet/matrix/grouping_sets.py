@@ -5,8 +5,8 @@ identified by its plan, and must become the same plan when it is asked again els
 numbers, found by steps that compare sums of quotients of whole numbers, added up in a fixed order.
 
 >>> from discreet.core.laws.laplace import LAPLACE
->>> from discreet.matrix.grouping_sets import best_totals
->>> best = best_totals((50, 12), ((0,), (1,)), LAPLACE)
+>>> from discreet.matrix.grouping_sets import best_grouping_sets
+>>> best = best_grouping_sets((50, 12), ((0,), (1,)), LAPLACE)
 >>> best.tables, best.weights, round(best.ratio, 2)      # two small tables, and not 600 groups: a sixth of the error
 (((0,), (1,)), (13, 8), 0.17)
 """
@@ -20,15 +20,15 @@ from typing import NamedTuple
 from discreet.core.laws.law import NoiseFamily
 from discreet.matrix.families import Marginals
 
-__all__ = ["Best", "best_totals"]
+__all__ = ["BestTables", "best_grouping_sets"]
 
 Set = tuple[int, ...]
-LARGEST = 64  # the largest weight
-MOST_SETS = 64  # sets of attributes below those that are asked for
-STEPS = (-16, -4, -1, 1, 4, 16)
+MAX_WEIGHT = 64  # the largest weight
+MAX_SETS = 64  # sets of attributes below those that are asked for
+WEIGHT_STEPS = (-16, -4, -1, 1, 4, 16)
 
 
-class Best(NamedTuple):
+class BestTables(NamedTuple):
     """Tables to measure, the weight of each in the cost, and the squared error relative to measuring every cell."""
 
     tables: tuple[Set, ...]
@@ -37,7 +37,7 @@ class Best(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def best_totals(sizes: tuple[int, ...], asked: tuple[Set, ...], family: NoiseFamily) -> Best | None:
+def best_grouping_sets(sizes: tuple[int, ...], asked: tuple[Set, ...], family: NoiseFamily) -> BestTables | None:
     """Return the tables of least expected squared error, summed over all sums in `asked`; None if there are too many
     sets.
 
@@ -46,7 +46,7 @@ def best_totals(sizes: tuple[int, ...], asked: tuple[Set, ...], family: NoiseFam
              for Laplace noise, s for Gaussian (see `hierarchical`). Scaling all s by c divides it by c² or c.
     """
     queries, full = Marginals(sizes, asked), tuple(range(len(sizes)))
-    if len(queries.below) > MOST_SETS:
+    if len(queries.below) > MAX_SETS:
         return None
     ones = {below: math.prod(sizes[n] - 1 for n in below) for below in queries.below}
     wanted = [
@@ -56,13 +56,13 @@ def best_totals(sizes: tuple[int, ...], asked: tuple[Set, ...], family: NoiseFam
     inside = [[n for n, below in enumerate(queries.below) if set(below) <= set(each)] for each in tables]
     search = _Search(wanted, inside, [queries.others(each) for each in tables], family.power)
     last = len(tables) - 1 if tables[-1] == full else tables.index(full)
-    starts = [[LARGEST if n == last else low for n in range(len(tables))] for low in (0, LARGEST // 8)]
-    starts.append([LARGEST // 2 if each in asked else 0 for each in tables])
+    starts = [[MAX_WEIGHT if n == last else low for n in range(len(tables))] for low in (0, MAX_WEIGHT // 8)]
+    starts.append([MAX_WEIGHT // 2 if each in asked else 0 for each in tables])
     error, weights = min(search.climb(each) for each in starts)
     whole = math.gcd(*weights)
     used = [n for n, each in enumerate(weights) if each]
     found = tuple(weights[n] // whole for n in used)
-    return Best(tuple(tables[n] for n in used), found, error / sum(wanted))
+    return BestTables(tuple(tables[n] for n in used), found, error / sum(wanted))
 
 
 class _Search:
@@ -78,8 +78,8 @@ class _Search:
         while True:
             before = error
             for n in range(len(weights)):
-                for size in STEPS:
-                    weight = min(max(weights[n] + size, 0), LARGEST)
+                for size in WEIGHT_STEPS:
+                    weight = min(max(weights[n] + size, 0), MAX_WEIGHT)
                     if weight == weights[n]:
                         continue
                     there = self._moved(x, n, weights[n], weight)

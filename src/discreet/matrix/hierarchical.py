@@ -31,17 +31,17 @@ from discreet.matrix.designs import Design, Estimate, read
 from discreet.matrix.families import Floats, Intervals, Marginals
 from discreet.matrix.gaussian_optimal import Certificate
 from discreet.matrix.lbfgs import descend
-from discreet.matrix.strategy import Detail, Each, Factor, Matrix, Strategy, Total
+from discreet.matrix.strategy import Detail, Factor, Identity, Matrix, Strategy, Total
 
 __all__ = ["Levels", "Tables", "best_levels", "best_tables"]
 
 Set = tuple[int, ...]
-FINE = 1 << 24  # shares are whole multiples of about one over this
+SHARE_DENOMINATOR = 1 << 24  # shares are whole multiples of about one over this
 
 
 def _shares(weights: Sequence[float]) -> tuple[Fraction, ...]:
     """Return fractions in the proportions of `weights` that add up to one."""
-    whole = [max(round(FINE * each / max(weights)), 1) for each in weights]
+    whole = [max(round(SHARE_DENOMINATOR * each / max(weights)), 1) for each in weights]
     return tuple(Fraction(each, sum(whole)) for each in whole)
 
 
@@ -94,7 +94,7 @@ class Tables(Design):
 
     def _factor(self, n: int, kept: Set) -> Factor:
         size = self.queries.sizes[n]
-        return Total(size) if n not in kept else Detail(size) if self.details else Each(size)
+        return Total(size) if n not in kept else Detail(size) if self.details else Identity(size)
 
     def _precisions(self, noise: Sequence[float]) -> dict[Set, float]:
         """Return the precision x_T of every set T of attributes that the queries read."""
@@ -211,9 +211,9 @@ class Levels(Design):
     def _strategy(self, level: int) -> Strategy:
         rest = Total(self.block(level))
         if level == 0 or not self.details:
-            return Strategy((Each(self.branches**level), rest))
+            return Strategy((Identity(self.branches**level), rest))
         inner = Matrix(2, (1, -1)) if self.branches == 2 else Detail(self.branches)
-        return Strategy((Each(self.branches ** (level - 1)), inner, rest))
+        return Strategy((Identity(self.branches ** (level - 1)), inner, rest))
 
     def block(self, level: int) -> int:
         """Return the number of cells in a block of `level`."""

@@ -1,13 +1,13 @@
 """Labels of the answers of a workload: the values, or ranges of values, of the cells that each answer counts.
 
 >>> from discreet.workload import Workload
->>> from discreet.matrix.labels import Labels, divided
+>>> from discreet.matrix.labels import Labels, columns_for
 >>> tables = Workload.marginals((2, 3), ways=1)                       # by the first attribute, and by the second
 >>> list(Labels(tables.queries, (("F", "M"), (0, 1, 2))))             # None is for what is summed up
 [('F', None), ('M', None), (None, 0), (None, 1), (None, 2)]
 >>> Labels(Workload.product(Workload.identity(2), Workload.prefix(3)).queries, (("F", "M"), (0, 1, 2)))[-1]
 ('M', (0, 2))
->>> [divided((3, 4), sizes) is not None for sizes in ((3, 4), (3, 2, 2), (4, 3))]    # which columns these may be
+>>> [columns_for((3, 4), sizes) is not None for sizes in ((3, 4), (3, 2, 2), (4, 3))]    # which columns these may be
 [True, True, False]
 """
 
@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, overload
 
-__all__ = ["Axes", "Label", "Labels", "divided", "key"]
+__all__ = ["Axes", "Label", "Labels", "columns_for", "key"]
 
 Axes = Sequence[Sequence[Any]]  # of each column its values, in order; the cells are their combinations
 Label = tuple[Any, ...]
@@ -74,7 +74,7 @@ def key(cell: int, axes: Axes) -> Label:
     return tuple(reversed(found))
 
 
-def divided(cells: Sequence[int], sizes: Sequence[int]) -> list[slice] | None:
+def columns_for(cells: Sequence[int], sizes: Sequence[int]) -> list[slice] | None:
     """Return which columns form each attribute: one, or several adjacent ones; None if the sizes do not fit."""
     found, start = list[slice](), 0
     for many in cells:

@@ -2,8 +2,8 @@
 
 >>> from discreet.core.laws.laplace import DiscreteLaplace
 >>> from discreet.matrix.mechanism import Combined
->>> from discreet.matrix.strategy import Each, Strategy, Total
->>> parts = Strategy((Each(4),)), Strategy((Total(4),))
+>>> from discreet.matrix.strategy import Identity, Strategy, Total
+>>> parts = Strategy((Identity(4),)), Strategy((Total(4),))
 >>> halves = Combined(cells=4, strategies=parts, laws=(DiscreteLaplace(2),) * 2)
 >>> print(halves.loss)
 ε = 1, ρ = 0.25
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.laws.law import Integers, Law, plus
+from discreet.core.laws.law import Integers, Law, exact_sum
 from discreet.core.laws.price import Price
 from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism
@@ -31,7 +31,7 @@ from discreet.matrix.strategy import Strategy
 from discreet.mechanisms.grid import WHOLE
 from discreet.mechanisms.noise import Noise
 
-__all__ = ["Combined", "bought", "reach"]
+__all__ = ["Combined", "laws_for", "reach"]
 
 
 def reach(strategy: Strategy, *, rows: int, neighbours: Neighbours, unit: str = "person") -> Reach:
@@ -46,11 +46,11 @@ def reach(strategy: Strategy, *, rows: int, neighbours: Neighbours, unit: str = 
     """
     l1, squared = Fraction(rows * strategy.l1), Fraction(rows**2 * strategy.l2_squared)
     if neighbours.changes > 1:
-        l1, squared = 2 * l1, Fraction(rows**2 * strategy.apart)
+        l1, squared = 2 * l1, Fraction(rows**2 * strategy.column_distance_squared)
     return Reach(l1=l1, l2_squared=min(squared, l1**2), neighbours=neighbours, unit=unit)
 
 
-def bought(
+def laws_for(
     strategies: Sequence[Strategy], shares: Sequence[Fraction], price: Price, *, rows: int, neighbours: Neighbours,
     unit: str = "person",
 ) -> tuple[Law, ...]:  # fmt: skip
@@ -150,7 +150,7 @@ class Combined(Mechanism):
             empty = np.zeros(strategy.cells - self.cells, counts.dtype)
             combined = strategy.measure(np.concatenate([counts.ravel(), empty]))
             noise: Integers = law.draw(combined.size, coins).reshape(combined.shape)
-            found.append(plus(combined, noise))
+            found.append(exact_sum(combined, noise))
         return tuple(found)
 
     @once

@@ -17,18 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.matrix.lbfgs import descend, scattered
-from discreet.matrix.strategy import Factor, Packed, Spiked
+from discreet.matrix.strategy import Factor, Packed, PIdentity
 
-__all__ = ["best_spiked"]
+__all__ = ["best_p_identity"]
 
 Floats = NDArray[np.float64]
-FINE = 1 << 16  # weights are whole multiples of one over this
+WEIGHT_DENOMINATOR = 1 << 16  # weights are whole multiples of one over this
 FREELY = 256  # cells for which time does not matter
 WRITTEN = 30_000  # weights that are on record one by one; more are packed
-LARGEST = 1e4  # a combination of more than this weighs a cell as if it were not measured on its own
+MAX_COLUMN_WEIGHT = 1e4  # a combination of more than this weighs a cell as if it were not measured on its own
 
 
-def best_spiked(gram: Floats) -> Factor:
+def best_p_identity(gram: Floats) -> Factor:
     """Return the p-Identity of least expected error, on a grid, for the workload with the Gram matrix `gram` = WᵀW.
 
     Every column of it adds up to the same whole number exactly, as its diagonal takes up what rounding left.
@@ -38,12 +38,12 @@ def best_spiked(gram: Floats) -> Factor:
     steps = 500 if n <= FREELY else 200
     best = min((descend(lambda t: _objective(t, gram), start, steps=steps) for start in _starts(p, n)), key=_value)[1]
     share = 1 / (1 + best.sum(axis=0))
-    extra = np.rint(best * share * FINE).astype(np.int64)
+    extra = np.rint(best * share * WEIGHT_DENOMINATOR).astype(np.int64)
     extra = extra[extra.any(axis=1)]
-    diagonal = np.maximum(FINE - extra.sum(axis=0), 1)
+    diagonal = np.maximum(WEIGHT_DENOMINATOR - extra.sum(axis=0), 1)
     if extra.size > WRITTEN:
         return Packed.of(np.vstack([np.diag(diagonal), extra]))
-    return Spiked(tuple(diagonal.tolist()), tuple(extra.ravel().tolist()))
+    return PIdentity(tuple(diagonal.tolist()), tuple(extra.ravel().tolist()))
 
 
 def _value(found: tuple[float, Floats]) -> float:
@@ -72,7 +72,7 @@ def _objective(t: Floats, gram: Floats) -> tuple[float, Floats]:
 
     Because  (AᵀA)⁻¹ = S(I + TᵀT)⁻¹S with S = D⁻¹, and (I + TᵀT)⁻¹ = I - Tᵀ(I + TTᵀ)⁻¹T takes a p × p inverse only.
     """
-    if not t.max() < LARGEST:
+    if not t.max() < MAX_COLUMN_WEIGHT:
         return math.inf, np.zeros_like(t)
     s = 1 + t.sum(axis=0)
     inner = np.linalg.solve(np.eye(len(t)) + t @ t.T, t)  # (I + TTᵀ)⁻¹T

@@ -18,14 +18,14 @@ from discreet.core.laws.gaussian import GAUSSIAN
 from discreet.core.laws.law import NoiseFamily
 from discreet.matrix.designs import Axis, Design, Solved, Split
 from discreet.matrix.families import Crossed, Intervals, Marginals, Queries, Stacked
-from discreet.matrix.gaussian_optimal import Certificate, factorised
+from discreet.matrix.gaussian_optimal import Certificate, optimal_strategy
 from discreet.matrix.hierarchical import best_levels, best_tables
-from discreet.matrix.p_identity import best_spiked
-from discreet.matrix.strategy import Each, Factor, Matrix, Packed, Strategy, Total
+from discreet.matrix.p_identity import best_p_identity
+from discreet.matrix.strategy import Factor, Identity, Matrix, Packed, Strategy, Total
 
-__all__ = ["MOST_DENSE", "designs", "recovered"]
+__all__ = ["MAX_DENSE", "designs", "recover_design"]
 
-MOST_DENSE = 2048  # cells of a matrix that is written out
+MAX_DENSE = 2048  # cells of a matrix that is written out
 WRITTEN = 65_536  # entries of queries that are on record one by one; more are packed
 BRANCHES = (2, 4, 8, 16)
 
@@ -50,11 +50,11 @@ def _designs(queries: Queries, family: NoiseFamily) -> list[Design]:
 
 
 def _marginals(queries: Marginals, family: NoiseFamily) -> list[Design]:
-    return [best_tables(queries, family), Solved("identity", (Axis(queries, Each(queries.cells)),))]
+    return [best_tables(queries, family), Solved("identity", (Axis(queries, Identity(queries.cells)),))]
 
 
 def _stacked(queries: Stacked, family: NoiseFamily) -> list[Design]:
-    split = [_split(queries, family)] if queries.cells > MOST_DENSE else []
+    split = [_split(queries, family)] if queries.cells > MAX_DENSE else []
     return [*_single(queries, family), *split]
 
 
@@ -72,17 +72,17 @@ def _intervals(queries: Intervals, family: NoiseFamily) -> list[Design]:
 def _single(queries: Queries, family: NoiseFamily, levels: Sequence[Design] = ()) -> list[Design]:
     """Return designs over cells without further structure, together with those in `levels`."""
     found, gaussian = list(levels), family is GAUSSIAN
-    if queries.cells > MOST_DENSE:
-        return [Solved("identity", (Axis(queries, Each(queries.cells)),)), *found]
+    if queries.cells > MAX_DENSE:
+        return [Solved("identity", (Axis(queries, Identity(queries.cells)),)), *found]
     few, places = queries.merged()
     gram = few.gram()
-    candidates: list[tuple[str, Factor]] = [("identity", Each(few.cells))]
+    candidates: list[tuple[str, Factor]] = [("identity", Identity(few.cells))]
     certificate = None
     if gaussian:
-        best, certificate = factorised(gram)
+        best, certificate = optimal_strategy(gram)
         candidates.append(("factorised", best))
     elif few.cells > 1:
-        candidates.append(("p-identity", best_spiked(gram)))
+        candidates.append(("p-identity", best_p_identity(gram)))
     if (asked := _asked(few)) is not None:
         candidates.append(("as asked", asked))
     for name, factor in candidates:
@@ -92,7 +92,7 @@ def _single(queries: Queries, family: NoiseFamily, levels: Sequence[Design] = ()
     return found
 
 
-def recovered(queries: Queries, strategies: tuple[Strategy, ...], family: NoiseFamily) -> Design | None:
+def recover_design(queries: Queries, strategies: tuple[Strategy, ...], family: NoiseFamily) -> Design | None:
     """Return the design for `queries` that has these `strategies`, to read a recorded release; None if there is none.
 
     A single matrix for each axis is read as recorded, whatever machine computed it, without computing it again.
@@ -115,13 +115,13 @@ def _axis(queries: Queries, factor: Factor) -> Axis | None:
         if own != places:
             return None
     axis = Axis(queries, factor, places)
-    small = factor.is_identity or factor.cells <= MOST_DENSE
+    small = factor.is_identity or factor.cells <= MAX_DENSE
     return axis if factor.cells == queries.cells and small and axis.answers_all else None
 
 
 def _asked(queries: Queries) -> Factor | None:
     """Return the distinct queries themselves as a strategy; None if they are too many or not whole numbers."""
-    if queries.size > MOST_DENSE:
+    if queries.size > MAX_DENSE:
         return None
     matrix = np.unique(queries.times(np.eye(queries.cells)), axis=0)
     matrix = matrix[matrix.any(axis=1)]
@@ -144,7 +144,7 @@ def _crossed(queries: Crossed, family: NoiseFamily) -> list[Design]:
         axes.append(axis)
         bounds.append(best.certificate.bound if best.certificate else 0.0)
     certificate = Certificate((), float(np.prod(bounds))) if family is GAUSSIAN and all(bounds) else None
-    plain = tuple(Axis(each, Each(each.cells)) for each in queries.parts)
+    plain = tuple(Axis(each, Identity(each.cells)) for each in queries.parts)
     return [Solved("product", tuple(axes), certificate), Solved("identity", plain)]
 
 

@@ -23,12 +23,12 @@ from discreet.core.record import recorded
 from discreet.errors import NotUnderstood
 from discreet.matrix.encoding import pack, unpack
 
-__all__ = ["Detail", "Each", "Factor", "Matrix", "Merged", "Packed", "Spiked", "Strategy", "Total"]
+__all__ = ["Detail", "Factor", "Identity", "Matrix", "Merged", "PIdentity", "Packed", "Strategy", "Total"]
 
 Floats = NDArray[np.float64]
 WRONG = "build plans with discreet.workload"
 EXACT = 1 << 53  # sums of whole numbers below this are exact as floats, in any order
-MOST = 1 << 62
+MAX_ENTRY = 1 << 62
 
 
 class Factor(ABC):
@@ -50,7 +50,7 @@ class Factor(ABC):
 
     @property
     @abstractmethod
-    def widest(self) -> int:
+    def max_row_norm(self) -> int:
         """An upper bound on the ℓ1 norm of a row."""
 
     @abstractmethod
@@ -69,7 +69,7 @@ class Factor(ABC):
 
 @recorded("strategy each/1")
 @dataclass(frozen=True)
-class Each(Factor):
+class Identity(Factor):
     """The identity matrix: every cell is measured on its own."""
 
     cells: int
@@ -85,7 +85,7 @@ class Each(Factor):
         return 1, 1, 0
 
     @property
-    def widest(self) -> int:
+    def max_row_norm(self) -> int:
         return 1
 
     def times(self, x: NDArray[Any]) -> NDArray[Any]:
@@ -113,7 +113,7 @@ class Total(Factor):
         return 1, 1, 1
 
     @property
-    def widest(self) -> int:
+    def max_row_norm(self) -> int:
         return self.cells
 
     def times(self, x: NDArray[Any]) -> NDArray[Any]:
@@ -139,7 +139,7 @@ class Detail(Factor):
         return 2 * (self.cells - 1), self.cells * (self.cells - 1), -self.cells
 
     @property
-    def widest(self) -> int:
+    def max_row_norm(self) -> int:
         return 2 * (self.cells - 1)
 
     def times(self, x: NDArray[Any]) -> NDArray[Any]:
@@ -155,7 +155,7 @@ def _norms(matrix: NDArray[np.int64]) -> tuple[int, int, int]:
     Because  every partial sum of an inner product of two columns is at most the product of their norms (Cauchy and
              Schwarz), so none of them reaches 2^53 where no squared norm does.
     """
-    small = int(np.abs(matrix).max()) ** 2 * len(matrix) < MOST
+    small = int(np.abs(matrix).max()) ** 2 * len(matrix) < MAX_ENTRY
     whole: NDArray[Any] = matrix if small else matrix.astype(object)
     l1, squared = int(np.abs(whole).sum(axis=0).max()), int((whole * whole).sum(axis=0).max())
     wide: NDArray[Any] = matrix.astype(np.float64 if squared < EXACT else object)
@@ -178,7 +178,7 @@ class _Written(Factor):
         return _norms(self._matrix)
 
     @once
-    def widest(self) -> int:
+    def max_row_norm(self) -> int:
         return int(np.abs(self._matrix).sum(axis=1).max())
 
     def times(self, x: NDArray[Any]) -> NDArray[Any]:
@@ -238,7 +238,7 @@ class Packed(_Written):
 
 @recorded("strategy spiked/1")
 @dataclass(frozen=True)
-class Spiked(_Written):
+class PIdentity(_Written):
     """A p-Identity strategy: a weighted diagonal, and p further rows over the same cells."""
 
     diagonal: tuple[int, ...]
@@ -286,8 +286,8 @@ class Merged(Factor):
         return l1, squared, min(inner, 0)
 
     @property
-    def widest(self) -> int:
-        return self.of.widest * self.cells
+    def max_row_norm(self) -> int:
+        return self.of.max_row_norm * self.cells
 
     def times(self, x: NDArray[Any]) -> NDArray[Any]:
         grouped = np.zeros((self.of.cells + 1, x.shape[1]), x.dtype)
@@ -343,7 +343,7 @@ class Strategy:
         return math.prod(each.norms[1] for each in self.factors)
 
     @once
-    def apart(self) -> int:
+    def column_distance_squared(self) -> int:
         """An upper bound on the squared ℓ2 distance of two columns, and of a column from zero.
 
         Because  |a - b|² = |a|² + |b|² - 2ab, and ab is the product over the factors of inner products of columns, each
@@ -358,8 +358,8 @@ class Strategy:
     def measure(self, counts: Integers) -> Integers:
         """Return the matrix times `counts`, exactly."""
         most = max((abs(int(each)) for each in (counts.min(), counts.max())), default=0)
-        bound = most * math.prod(each.widest for each in self.factors)
-        kind: Any = np.float64 if bound < EXACT else np.int64 if bound < MOST else object
+        bound = most * math.prod(each.max_row_norm for each in self.factors)
+        kind: Any = np.float64 if bound < EXACT else np.int64 if bound < MAX_ENTRY else object
         x: NDArray[Any] = counts.astype(kind).reshape([each.cells for each in self.factors])
         order = sorted(range(len(self.factors)), key=lambda n: self.factors[n].rows / self.factors[n].cells)
         for axis in order:

@@ -21,7 +21,7 @@ from discreet.mechanisms.secret import REAL, kinds, rational, read, to_float
 
 __all__ = ["WHOLE", "Grid"]
 
-FAR = Fraction(1 << 1000)
+MAX_GRID_VALUE = Fraction(1 << 1000)
 ZERO, HALF = Fraction(0), Fraction(1, 2)
 
 
@@ -59,7 +59,7 @@ class Grid:
                 instead=f"build it with cells={array.size}",
             )
         wide = np.empty(array.size, object)
-        wide[:] = [math.floor(rational(value, nan=ZERO, far=FAR) / self.step + HALF) for value in array.flat]
+        wide[:] = [math.floor(rational(value, nan=ZERO, far=MAX_GRID_VALUE) / self.step + HALF) for value in array.flat]
         return narrowest(wide.reshape(array.shape))
 
     def values(self, steps: Integers) -> Any:

@@ -8,10 +8,10 @@ from typing import Any
 
 from discreet.accounting.calibration import gaussian_scale_squared
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.exact import Number, number, positive, price, probability, whole
+from discreet.core.exact import Number, number, positive, positive_integer, price, probability
 from discreet.core.laws.gaussian import DiscreteGaussian
 from discreet.core.laws.laplace import DiscreteLaplace
-from discreet.core.laws.law import Integers, Law, plus
+from discreet.core.laws.law import Integers, Law, exact_sum
 from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism
 from discreet.core.once import once
@@ -84,7 +84,7 @@ class Noise(Mechanism):
         """
         steps = self.grid.steps(exact)
         noise: Integers = self.law.draw(steps.size, coins).reshape(steps.shape)
-        return self.grid.values(plus(steps, noise))
+        return self.grid.values(exact_sum(steps, noise))
 
     @once
     def loss(self) -> Loss:
@@ -175,7 +175,7 @@ def _on_grid(
 
     A number bounds the norm given by `norm`, a `Reach` bounds both.
     """
-    grid = WHOLE if step is None else Grid(step=positive(step, "step"), cells=whole(cells, "cells"))
+    grid = WHOLE if step is None else Grid(step=positive(step, "step"), cells=positive_integer(cells, "cells"))
     if step is None:
         _refuse_fractions(sensitivity, norm)
     if isinstance(sensitivity, Reach):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from discreet.core.exact import Number, interval, whole
+from discreet.core.exact import Number, interval, positive_integer
 from discreet.core.reach import Reach, neighbourhood
 
 __all__ = ["count", "fraction", "histogram", "mean", "queries", "sum"]
@@ -22,7 +22,7 @@ def count(*, neighbours: str = "add-remove") -> Reach:
 
 def queries(k: int, *, neighbours: str = "add-remove") -> Reach:
     """Sensitivity of k counting queries with any predicates: one unit may be in all of them."""
-    most = Fraction(whole(k, "k"))
+    most = Fraction(positive_integer(k, "k"))
     return Reach(l1=most, l2_squared=most, neighbours=neighbourhood(neighbours))
 
 
@@ -49,7 +49,7 @@ def mean(*, bounds: tuple[Number, Number], n: int, neighbours: str = "add-remove
              it by |x - m|/n, which is no more.
     """
     low, high = interval(bounds)
-    most = (high - low) / whole(n, "n")
+    most = (high - low) / positive_integer(n, "n")
     return Reach(l1=most, l2_squared=most**2, neighbours=neighbourhood(neighbours))
 
 

@@ -18,9 +18,21 @@ from numpy.typing import NDArray
 
 from discreet.accounting.calibration import gaussian_scale_squared
 from discreet.core.coins import SYSTEM, Coins, Uniform
-from discreet.core.exact import Ball, Number, ball, ceiling, floor, log, nearest, precision, price, probability, whole
+from discreet.core.exact import (
+    Ball,
+    Number,
+    ball,
+    ceiling,
+    floor,
+    log,
+    nearest,
+    positive_integer,
+    precision,
+    price,
+    probability,
+)
 from discreet.core.laws.gaussian import DiscreteGaussian
-from discreet.core.laws.law import Integers, narrowest, plus
+from discreet.core.laws.law import Integers, exact_sum, narrowest
 from discreet.core.laws.price import Price, Pure, Zcdp
 from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism
@@ -47,7 +59,7 @@ class _Keys(Mechanism):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "delta", probability(self.delta, "delta"))
-        object.__setattr__(self, "keys", whole(self.keys, "keys"))
+        object.__setattr__(self, "keys", positive_integer(self.keys, "keys"))
         object.__setattr__(self, "neighbours", neighbourhood(self.neighbours))
 
     @property
@@ -85,7 +97,7 @@ class ThresholdError:
         """Return the exact probability that a key shared by `units` units is published."""
         if units == 0:
             return 0.0
-        units = whole(units, "units")
+        units = positive_integer(units, "units")
         return nearest(lambda: self.rule.enclose_probability(units))
 
     def least(self, probability: float) -> int:
@@ -250,7 +262,7 @@ class GaussianThreshold(_Keys):
     def release(self, exact: Any, coins: Coins = SYSTEM) -> NDArray[np.bool_]:
         """Return for each key, given how many units share it, whether it is named."""
         counts = _counts(exact)
-        noisy = plus(counts, self.law.draw(len(counts), coins))
+        noisy = exact_sum(counts, self.law.draw(len(counts), coins))
         lucky = coins.words(len(counts)).view(np.uint64) < np.uint64(int(self.chance * WORD))
         named = (noisy >= self.cutoff) | ((noisy == self.cutoff - 1) & lucky)
         return np.asarray(named & (counts > 0), bool)

@@ -12,20 +12,22 @@ from discreet.core.laws.law import narrowest
 from discreet.errors import NotAllowed
 from discreet.plan.plan import Released
 
-__all__ = ["LARGEST", "kept", "read"]
+__all__ = ["MAX_RELEASE_BYTES", "encode", "read"]
 
-LARGEST = 60_000_000  # bytes of a release
+MAX_RELEASE_BYTES = 60_000_000  # bytes of a release
 
 TOO_LARGE = b'{"is":"too large/1"}'
 
 
-def kept(released: Released) -> bytes:
-    """Encode a release. One larger than `LARGEST` is encoded as `TOO_LARGE`, so that asking again is no second try."""
+def encode(released: Released) -> bytes:
+    """Encode a release. One larger than `MAX_RELEASE_BYTES` is encoded as `TOO_LARGE`, so that asking again is no
+    second try.
+    """
     sums = [each.tolist() for each in released.sums]
     keys = [list(key) for key in released.keys]
     said = {"is": "released/1", "keys": keys, "sums": sums}
     data = json.dumps(said, separators=(",", ":"), default=_tagged).encode()
-    return data if len(data) <= LARGEST else TOO_LARGE
+    return data if len(data) <= MAX_RELEASE_BYTES else TOO_LARGE
 
 
 def read(data: bytes) -> Released:

@@ -10,18 +10,18 @@ from collections.abc import Sequence
 
 from discreet.plan.draft import Draft
 from discreet.plan.expressions.tree import Apply, Literal, Tree
-from discreet.plan.measures.count_batch import Batch
+from discreet.plan.measures.count_batch import CountBatch
 from discreet.plan.measures.statistic import ROWS, Statistic
 from discreet.plan.plan import Plan
 from discreet.plan.reading import Reading
 from discreet.plan.regions import regions
 
-__all__ = ["ALL", "counted", "known"]
+__all__ = ["ALL", "counted_conditions", "places_in_batch"]
 
 ALL = Literal(value=True)  # the condition of COUNT(*)
 
 
-def counted(draft: Draft) -> tuple[Tree, ...]:
+def counted_conditions(draft: Draft) -> tuple[Tree, ...]:
     """Return the condition of the rows that each number counts, if a question only counts rows; () for any other."""
     found = [_condition(draft, each) for each in draft.readings]
     return tuple(each for each in found if each is not None) if None not in found else ()
@@ -31,7 +31,7 @@ def _condition(draft: Draft, reading: Reading) -> Tree | None:
     return ALL if reading.statistic == ROWS else draft.measures[reading.measure].condition(reading.statistic)
 
 
-def known(draft: Draft, plan: Plan, extra: Sequence[Tree]) -> tuple[Reading, ...] | None:
+def places_in_batch(draft: Draft, plan: Plan, extra: Sequence[Tree]) -> tuple[Reading, ...] | None:
     """Return where each count is read in a released batch; None where one does not follow.
 
     The rows of the batch are those of the question, apart from the conditions `extra`, which only the question has.
@@ -41,8 +41,8 @@ def known(draft: Draft, plan: Plan, extra: Sequence[Tree]) -> tuple[Reading, ...
              those counts follow that were asked for, because the rows chosen of a unit depend on what was asked.
     """
     batch = plan.measures[0] if len(plan.measures) == 1 else None
-    asked = counted(draft)
-    if not isinstance(batch, Batch) or not asked:
+    asked = counted_conditions(draft)
+    if not isinstance(batch, CountBatch) or not asked:
         return None
     theirs = [ALL if each is None else each for each in batch.conditions]
     mine = [_all([*extra, each]) for each in asked]

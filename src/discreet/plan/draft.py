@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass, replace
 
 from discreet.catalogue.schema import Catalogue, Table
-from discreet.core.contribution import Caps, Setting
+from discreet.core.contribution import ContributionBounds, Setting
 from discreet.core.laws.law import NoiseFamily
-from discreet.plan.expressions.functions import looked_into
+from discreet.plan.expressions.functions import searched_columns
 from discreet.plan.expressions.tree import Tree
 from discreet.plan.measures.measure import Measure
 from discreet.plan.plan import Key, Population
@@ -35,7 +35,7 @@ class Draft:
     catalogue: Catalogue
     relation: Relation
     table: Table
-    caps: Caps
+    caps: ContributionBounds
     where: Tree | None
     keys: tuple[Key, ...]
     sets: tuple[tuple[int, ...], ...]  # which keys each part of the answer is grouped by, when not by all
@@ -47,7 +47,7 @@ class Draft:
     alternatives: tuple[Alternative, ...] = ()  # what may be measured instead, where that errs less
 
     @property
-    def added(self) -> int:
+    def max_added_groups(self) -> int:
         """Return how many groups a number of the answer adds up, at most."""
         dropped = [[n for n in range(len(self.keys)) if n not in one] for one in self.sets]
         return max((math.prod(self.keys[n].size for n in each) for each in dropped), default=1)
@@ -79,7 +79,7 @@ class Draft:
         """Return the text columns without declared values of which the question reads more than the beginning."""
         trees = [self.where, *(key.tree for key in self.keys), *(tree for each in self.measures for tree in each.trees)]
         found = set[str]().union(
-            *(looked_into(each) for each in (*trees, *trees_of(self.relation)) if each is not None)
+            *(searched_columns(each) for each in (*trees, *trees_of(self.relation)) if each is not None)
         )
         declared = {each.name for each in self.table.columns if each.values is not None}
         return found - declared

@@ -9,8 +9,8 @@
     True
 
 Given    two things that are equal have records that differ at most in how a number is written: true or 1, 1.0 or 1.
-Promise  equal things have equal outlines; what follows from a plan has an outline that fits it (`Wanted.fits`). The
-         other way round nothing is promised: a search compares the plans that are left.
+Promise  equal things have equal outlines; what follows from a plan has an outline that fits it (`OutlineQuery.fits`).
+         The other way round nothing is promised: a search compares the plans that are left.
 Because  a hash of a text in which such numbers are written alike is the same for equal things. An earlier answer gives
          a new one only if it has no other conditions than those asked for, or their opposites (see `reuse`), which
          read the same columns and name the same constants; if it has every column that is grouped by; and if it
@@ -30,17 +30,17 @@ from typing import Any, NamedTuple
 
 from discreet.core import record
 from discreet.errors import Refusal
-from discreet.plan.counts import counted
+from discreet.plan.counts import counted_conditions
 from discreet.plan.draft import Draft
-from discreet.plan.expressions.tree import Tree, both, conjuncts, fields
+from discreet.plan.expressions.tree import Tree, conjunction, conjuncts, fields
 from discreet.plan.measures.statistic import ROWS, UNITS
 from discreet.plan.plan import Population
 from discreet.plan.regions import EXACT, regions
 
-__all__ = ["Outline", "Wanted", "leaves", "outline", "subject", "wanted"]
+__all__ = ["Outline", "OutlineQuery", "leaves", "outline", "outline_query", "subject"]
 
 ABOUT = {"batch/1": ("of", "values"), "cells/1": ("asked", "of"), "ceilings/1": ("of", "least", "first")}
-MOST_LEAVES = 32  # of one plan that are remembered; a plan that has more is skipped less often
+MAX_LEAVES = 32  # of one plan that are remembered; a plan that has more is skipped less often
 WHOLE = re.compile(r'\{"q":"(-?\d+)"\}')
 BATCH = hash("batch")  # every batch of all rows
 TRUTHS = {"0", "1"}  # `p IS NOT TRUE` is the opposite of p, and names one more
@@ -58,7 +58,7 @@ class Outline(NamedTuple):
     files: tuple[int | None, ...]  # where a search finds it: by a leaf that few others have; by constants of a batch
 
 
-class Wanted(NamedTuple):
+class OutlineQuery(NamedTuple):
     """The outline of a question: what an earlier plan must fit so that the question may follow from it."""
 
     places: tuple[int, ...]
@@ -87,14 +87,14 @@ def outline(text: str) -> Outline | None:
             about = _same(*rows, kind, *(_text(measures[0][part]) for part in ABOUT[kind]))
         place = _place(said["table"], caps["unit"], caps["rows"], kind == "batch/1") if naming is None else None
         constants, names = sorted(set(_constants(said["where"]))), sorted(set(_columns(said["where"])))
-        named = [*constants, *names][:MOST_LEAVES]
+        named = [*constants, *names][:MAX_LEAVES]
         columns = _shared(frozenset(_columns(said["keys"])))
         reads = None if kind == "batch/1" else _shared(frozenset(_leaves(measures)))
-        reads = None if reads is None or len(reads) > MOST_LEAVES else reads
+        reads = None if reads is None or len(reads) > MAX_LEAVES else reads
         files: tuple[int | None, ...] = (named[0] if named else None,)
         if kind == "batch/1" and said["where"] is None and not said["keys"]:
             cuts = frozenset(_cuts(measures[0]["of"]))
-            files = (BATCH, *cuts) if len(cuts) <= MOST_LEAVES else files
+            files = (BATCH, *cuts) if len(cuts) <= MAX_LEAVES else files
         return Outline(about, place, frozenset(named), columns, reads, files)
     except (ValueError, TypeError, LookupError, RecursionError):
         return None
@@ -111,16 +111,16 @@ def subject(rows: Population, kind: str, *what: Any) -> int | None:
         return None
 
 
-def wanted(draft: Draft) -> Wanted | None:
+def outline_query(draft: Draft) -> OutlineQuery | None:
     """Return the outline of a question; None where it is too long to be outlined."""
-    kinds = (False, True) if counted(draft) else (False,)  # batches tell counts, and nothing else
+    kinds = (False, True) if counted_conditions(draft) else (False,)  # batches tell counts, and nothing else
     places = [_place(draft.relation, draft.caps.unit, draft.caps.rows, batch) for batch in kinds]
     values = [draft.measures[each.measure] for each in draft.readings if each.statistic not in (ROWS, UNITS)]
     trees = [tree for each in values for tree in each.trees]
     try:
         named, measured = leaves(record.write(draft.where)), leaves(record.write(tuple(trees)))
         columns = frozenset(_columns(json.loads(record.write(draft.keys))))
-        return Wanted(tuple(places), named, columns, measured, (None, *named, *(_needed(draft) or [BATCH])))
+        return OutlineQuery(tuple(places), named, columns, measured, (None, *named, *(_needed(draft) or [BATCH])))
     except Refusal:
         return None
 
@@ -133,9 +133,9 @@ def _needed(draft: Draft) -> list[int]:
              the same column with a constant that is one of them, or between them (see `regions`, `counts.known`).
     """
     rows = [each for each in conjuncts(draft.where) if fields(each)]
-    for asked in counted(draft):
+    for asked in counted_conditions(draft):
         parts = [*rows, *conjuncts(asked)]
-        found = regions([functools.reduce(both, parts, None)])
+        found = regions([functools.reduce(conjunction, parts, None)])
         if found is None or not found.codes:
             continue
         for name in sorted(set[str]().union(*map(fields, parts))):

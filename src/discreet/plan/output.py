@@ -14,20 +14,20 @@ import numpy as np
 
 from discreet.plan.draft import Draft
 from discreet.plan.plan import Plan
-from discreet.postprocess.intervals import Box, enclose, flatten, released_names
+from discreet.postprocess.intervals import Box, interval_of, over_released, released_names
 from discreet.postprocess.query import check, keeps_rows
-from discreet.postprocess.sizes import fits
+from discreet.postprocess.sizes import check_sizes
 from discreet.postprocess.table import ROW, Given
 from discreet.sql import query as q
 from discreet.sql.types import Kind
 
-__all__ = ["Shown", "rehearse", "shown"]
+__all__ = ["OutputColumns", "check_output", "output_columns"]
 
 NONE: Box = (np.array(0.0), np.array(0.0))
 
 
 @dataclass(frozen=True)
-class Shown:
+class OutputColumns:
     """The numeric output columns, by how they follow from released numbers: copied, linear, computed, or unknown."""
 
     bare: frozenset[int]  # numbers that were released, shown as they are or not at all
@@ -54,7 +54,7 @@ class Shown:
         """
         readings = draft.measured(plan.measures).readings
 
-        added, wide = draft.added, Counter() if wide is None else wide
+        added, wide = draft.max_added_groups, Counter() if wide is None else wide
 
         def margins(numbers: Collection[int], share: Fraction) -> Iterator[tuple[int, Fraction | None]]:
             ordered = sorted(numbers, key=wide.__getitem__, reverse=True)
@@ -68,25 +68,25 @@ class Shown:
             numbers = _numbers(what)
             known = dict(margins(numbers, 1 - (1 - confidence) / max(len(numbers), 1)))  # a union bound over them
             boxes = {f"a{n}": (np.array(-float(m)), np.array(float(m))) for n, m in known.items() if m is not None}
-            ends = enclose(what, boxes | {f"k{n}": NONE for n in range(len(draft.keys))})
+            ends = interval_of(what, boxes | {f"k{n}": NONE for n in range(len(draft.keys))})
             if ends is None or float(ends[1] - ends[0]) / 2 > margin * (1 + Fraction(1, 10**9)):
                 return False
         return True
 
 
 @lru_cache(maxsize=256)
-def shown(draft: Draft) -> Shown:
+def output_columns(draft: Draft) -> OutputColumns:
     """Sort the numbers of an answer by how they follow from what is released."""
     view, used = draft.view, set[int]()
     bare, linear, computed, unknown = set[int](), list[q.Expression](), False, list[str]()
     around = np.array(1.0), np.array(2.0)
     samples = {f"a{n}": around for n in range(len(draft.readings))}
     samples |= {f"k{n}": around for n, key in enumerate(draft.keys) if key.kind == "integer"}
-    for item, kind in zip(view.items, rehearse(draft) if view.items else (), strict=True):
-        flat = flatten(view, item.what)
+    for item, kind in zip(view.items, check_output(draft) if view.items else (), strict=True):
+        flat = over_released(view, item.what)
         if kind not in ("integer", "real") or (flat is not None and not released_names(flat)):
             continue
-        if flat is None or not keeps_rows(view) or enclose(flat, samples) is None:
+        if flat is None or not keeps_rows(view) or interval_of(flat, samples) is None:
             unknown.append(item.name)
             continue
         used |= _numbers(flat)
@@ -97,7 +97,7 @@ def shown(draft: Draft) -> Shown:
         else:
             computed = True
     bare |= set(range(len(draft.readings))) - used
-    return Shown(frozenset(bare), tuple(linear), computed, tuple(unknown))
+    return OutputColumns(frozenset(bare), tuple(linear), computed, tuple(unknown))
 
 
 def _numbers(what: q.Expression) -> set[int]:
@@ -126,16 +126,16 @@ SAMPLES: dict[str, list[Any]] = {  # values on which a view is tried out, so tha
 }
 
 
-def rehearse(draft: Draft) -> tuple[Kind, ...]:
+def check_output(draft: Draft) -> tuple[Kind, ...]:
     """Return the kinds of an answer's columns; refuse what cannot be computed, before anything is paid."""
     numbers = [reading.estimator(draft.measures).kind for reading in draft.readings]
     keys = [SAMPLES[key.kind] for key in draft.keys]
-    given = given_by(draft, keys, {f"a{n}": SAMPLES[kind] for n, kind in enumerate(numbers)})
-    fits(draft.view, {each.name: each.kind for each in given})
+    given = released_table(draft, keys, {f"a{n}": SAMPLES[kind] for n, kind in enumerate(numbers)})
+    check_sizes(draft.view, {each.name: each.kind for each in given})
     return check(draft.view, given)
 
 
-def given_by(draft: Draft, keys: list[list[Any]], numbers: Mapping[str, list[Any]]) -> list[Given]:
+def released_table(draft: Draft, keys: list[list[Any]], numbers: Mapping[str, list[Any]]) -> list[Given]:
     """Return the released table: one column for each key and each aggregate, and the number of the row."""
     size = len(keys[0]) if keys else len(next(iter(numbers.values()))) if numbers else 0
     columns = [Given(ROW, "integer", list(range(size)))]

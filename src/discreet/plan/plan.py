@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.contribution import Caps, Setting
+from discreet.core.contribution import ContributionBounds, Setting
 from discreet.core.laws.law import Integers
 from discreet.core.loss import Loss
 from discreet.core.mechanism import ROWS, Mechanism
@@ -35,23 +35,23 @@ from discreet.plan.measures.measure import Measure, Measurement, MeasurementOf
 from discreet.plan.relation import Relation, origins, owners, tables_of
 from discreet.sql.types import Kind
 
-__all__ = ["MOST_CELLS", "Exact", "Key", "Plan", "Population", "Released", "grouped"]
+__all__ = ["MAX_CELLS", "ExactResult", "Key", "Plan", "Population", "Released", "grouped"]
 
-MOST_CELLS = 1_000_000  # groups of declared keys
+MAX_CELLS = 1_000_000  # groups of declared keys
 
-MOST_NAMED = 500_000  # private keys in one answer: the first of those that may be named
+MAX_NAMED = 500_000  # private keys in one answer: the first of those that may be named
 
 
 class Population(NamedTuple):
     """The data that a plan is of: rows of a relation, how much of each unit, and in which groups."""
 
     relation: Relation
-    caps: Caps
+    caps: ContributionBounds
     where: Tree | None
     keys: tuple[Key, ...]
 
 
-class Exact(NamedTuple):
+class ExactResult(NamedTuple):
     """Exact data that an engine returns: for private keys, which there are and how many units share each; and sums."""
 
     keys: tuple[tuple[Value, ...], ...]
@@ -133,7 +133,7 @@ class Plan(Mechanism):
     """Noisy measures of groups of rows, under contribution bounds."""
 
     table: Relation
-    caps: Caps
+    caps: ContributionBounds
     where: Tree | None
     keys: tuple[Key, ...]
     measures: tuple[Measure, ...]
@@ -154,7 +154,7 @@ class Plan(Mechanism):
             or not (self.measures or self.naming)
             or private != (self.naming is not None)
             or not fits
-            or self.cells > MOST_CELLS
+            or self.cells > MAX_CELLS
             or not all(each.fits(self.cells) for each in self.measures)
             or (self.pooled and (len(self.measures) > 1 or private))
         ):
@@ -196,7 +196,7 @@ class Plan(Mechanism):
         """Return the mechanism of each measure, with the sensitivity that follows from its bounds."""
         return tuple(each.mechanism for each in self.measurements)
 
-    def release(self, exact: Exact, coins: Coins = SYSTEM) -> Released:
+    def release(self, exact: ExactResult, coins: Coins = SYSTEM) -> Released:
         """Name the groups that may be named, and release each measure of them, most with noise on their sums.
 
         Private keys are released in an order of their own, which depends on the named keys only.
@@ -204,9 +204,9 @@ class Plan(Mechanism):
         keys, sums = ((),) if self.pooled else self.groups, exact.sums
         if self.naming is not None:
             named = np.flatnonzero(self.naming.release(exact.units, coins))
-            ranked = sorted(named.tolist(), key=lambda index: _rank(exact.keys[index]))[:MOST_NAMED]
+            ranked = sorted(named.tolist(), key=lambda index: _rank(exact.keys[index]))[:MAX_NAMED]
             keys = tuple(exact.keys[index] for index in ranked)
-            sums = tuple(m.chosen(each, ranked) for m, each in zip(self.measures, exact.sums, strict=True))
+            sums = tuple(m.only_groups(each, ranked) for m, each in zip(self.measures, exact.sums, strict=True))
         noisy = tuple(m.release(each, coins) for m, each in zip(self.mechanisms, sums, strict=True))
         return Released(keys=keys, sums=noisy)
 
@@ -223,7 +223,7 @@ class Plan(Mechanism):
     def pieces(self) -> Sequence[Mechanism]:
         return (*self.mechanisms, *(() if self.naming is None else (self.naming,)))
 
-    def strays(self, whose: Mapping[str, str]) -> str | None:
+    def misread_table(self, whose: Mapping[str, str]) -> str | None:
         """Return a table that the plan reads by another unit than `whose` says; see `Mechanism.strays`.
 
         Given    the unit of a plan is a column of its relation, or every row is one.

@@ -20,7 +20,7 @@ from discreet.mechanisms.threshold import threshold
 from discreet.plan.draft import Draft
 from discreet.plan.plan import Plan
 
-__all__ = ["bought_rho", "counted_error", "plan_for", "plans_for", "plans_unsorted", "prices"]
+__all__ = ["counted_error", "plan_for", "plans_for", "plans_unsorted", "prices", "rho_for"]
 
 
 def plan_for(draft: Draft, epsilon: Fraction, delta: Fraction | None = None) -> Plan:
@@ -46,11 +46,11 @@ def plans_unsorted(draft: Draft, epsilon: Fraction, delta: Fraction | None) -> l
 
 def prices(budget: Budget, epsilon: Fraction) -> tuple[Price, ...]:
     """Return what an ε can be spent as under a budget: itself, and the ρ that it buys."""
-    rho = bought_rho(budget, epsilon)
+    rho = rho_for(budget, epsilon)
     return (Pure(epsilon), Zcdp(rho)) if rho > 0 else (Pure(epsilon),)
 
 
-def bought_rho(budget: Budget, epsilon: Fraction) -> Fraction:
+def rho_for(budget: Budget, epsilon: Fraction) -> Fraction:
     """Return the ρ of zCDP that an ε buys under the budget's δ; all of the budget's ρ for all of its ε."""
     if budget.delta is None or budget.events is None or budget.delta == budget.events:
         return Fraction(0)
@@ -71,7 +71,7 @@ def _error(plan: Plan, draft: Draft) -> float:
             return rival
     if draft.recounted:
         return counted_error(plan, draft)
-    return sum(n * each.predicted for n, each in zip(_served(draft), plan.measurements, strict=True))
+    return sum(n * each.expected_squared_error for n, each in zip(_served(draft), plan.measurements, strict=True))
 
 
 def counted_error(plan: Plan, draft: Draft) -> float:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.core.laws.law import Spread
-from discreet.plan.estimates.estimator import Bought, Estimator
+from discreet.plan.estimates.estimator import Estimator, ReleasedEnds
 from discreet.plan.estimates.group_sums import Merge
 from discreet.plan.measures.measure import Measure
 from discreet.plan.measures.statistic import Statistic
@@ -38,9 +38,9 @@ class Reading:
         """Return the expected squared error; infinity where that depends on the data."""
         return self.estimator(plan.measures).variance(plan.measurements[self.measure].noise)
 
-    def foretold(self, plan: Plan, rows: int, confidence: Fraction) -> float | None:
+    def expected_margin(self, plan: Plan, rows: int, confidence: Fraction) -> float | None:
         """Return about how large a margin that depends on the data would be for a group of `rows` rows."""
-        return self.estimator(plan.measures).foretold(plan.measurements[self.measure].noise, rows, confidence)
+        return self.estimator(plan.measures).expected_margin(plan.measurements[self.measure].noise, rows, confidence)
 
     def noise_text(self, plan: Plan) -> str:
         """Describe the noise in words, in the units of the number."""
@@ -54,12 +54,12 @@ class Reading:
         """Return the numbers, group by group, or row by row of sums of groups."""
         estimator, parts = self.estimator(plan.measures), released.sums[self.measure]
         found: list[Any] = [None] * parts.shape[1]
-        for noise, here in self.alike(plan, parts.shape[1], merge):
+        for noise, here in self.by_noise(plan, parts.shape[1], merge):
             for place, value in zip(here, estimator.values(noise, parts[:, here]), strict=True):
                 found[place] = value
         return found
 
-    def bought(self, plan: Plan, released: Released) -> Bought | None:
+    def released_interval(self, plan: Plan, released: Released) -> ReleasedEnds | None:
         """Return the interval around a quantile, where its ends were released beside it.
 
         Because  the ends are chosen apart from the quantile, to hold the exact one; what was released for it is none
@@ -71,6 +71,6 @@ class Reading:
                 return each.estimator(end).interval(released.sums[n])
         return None
 
-    def alike(self, plan: Plan, rows: int, merge: Merge | None) -> Iterable[tuple[Spread, Any]]:
+    def by_noise(self, plan: Plan, rows: int, merge: Merge | None) -> Iterable[tuple[Spread, Any]]:
         """Partition the rows by the law of their noise: yield each law, and the places of its rows."""
         return plan.measurements[self.measure].noises(merge, rows)

@@ -24,11 +24,11 @@ from discreet.core.work import spend
 from discreet.plan.expressions.tree import Apply, Literal, Tree
 from discreet.sql.calendar import LAST, number
 
-__all__ = ["MOST_REGIONS", "Regions", "regions"]
+__all__ = ["MAX_REGIONS", "Regions", "regions"]
 
-MOST_REGIONS, MOST_ROWS = 2048, 200_000  # regions; combinations of values that are tried
+MAX_REGIONS, MAX_ROWS = 2048, 200_000  # regions; combinations of values that are tried
 
-MOST_TRIED, MOST_COMPARED = 20_000_000, 1_000_000  # conditions times combinations; values times constants: a second
+MAX_TRIED, MAX_COMPARED = 20_000_000, 1_000_000  # conditions times combinations; values times constants: a second
 
 EXACT = 1 << 53  # below it, whole numbers are doubles
 
@@ -67,7 +67,7 @@ class Regions:
         return Apply(function="concat", arguments=tuple(letters), kind="text")
 
 
-def regions(trees: Sequence[Tree | None], most: int = MOST_REGIONS) -> Regions | None:
+def regions(trees: Sequence[Tree | None], most: int = MAX_REGIONS) -> Regions | None:
     """Return the regions of these conditions; None where they are too many to be tried in a second.
 
     Promise  every row is in one of them, or fulfils no condition.
@@ -87,7 +87,7 @@ def regions(trees: Sequence[Tree | None], most: int = MOST_REGIONS) -> Regions |
     rows = math.prod(len(each) for each in values.values())
     compared = sum(len(values[name]) * each.compared for name, each in variables.items())
     pairs = sum(each.times for each in variables.values())
-    if rows > MOST_ROWS or rows * max(len(trees), pairs) > MOST_TRIED or compared > MOST_COMPARED:
+    if rows > MAX_ROWS or rows * max(len(trees), pairs) > MAX_TRIED or compared > MAX_COMPARED:
         return None
     spend(compared + rows * max(len(trees), pairs) // 100)
     places = np.indices([len(each) for each in values.values()]).reshape(len(values), rows)

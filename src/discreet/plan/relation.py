@@ -62,7 +62,7 @@ class Rows(Node["Rows"]):
         return ()
 
     @property
-    def joins(self) -> bool:
+    def joins_rows(self) -> bool:
         """Return True if rows of several sources are joined in this node."""
         return False
 
@@ -77,7 +77,7 @@ class Rows(Node["Rows"]):
         return None
 
     @property
-    def added(self) -> tuple[UnitAggregate, ...]:
+    def unit_aggregates(self) -> tuple[UnitAggregate, ...]:
         """Return the aggregates that are computed within each unit."""
         return ()
 
@@ -85,13 +85,13 @@ class Rows(Node["Rows"]):
         """Return the relation without columns that are not `needed`."""
         raise NotImplementedError
 
-    def thinned(self, few: Callable[[str], Relation]) -> Relation:
+    def with_unit_limit(self, few: Callable[[str], Relation]) -> Relation:
         """Return the relation over `few` of each table that it reads with all rows of a unit."""
         raise NotImplementedError
 
-    def whole(self) -> list[str]:
+    def unlimited_tables(self) -> list[str]:
         """Return the tables that are read with all rows of a unit, each as often as it is read."""
-        return [name for each in self.children for name in each.whole()]
+        return [name for each in self.children for name in each.unlimited_tables()]
 
     def tables(self) -> set[str]:
         """Return the tables that the relation reads."""
@@ -132,10 +132,10 @@ class Scan(Rows):
     def prune(self, needed: set[str]) -> Relation:
         return self.name
 
-    def thinned(self, few: Callable[[str], Relation]) -> Relation:
+    def with_unit_limit(self, few: Callable[[str], Relation]) -> Relation:
         return few(self.name)
 
-    def whole(self) -> list[str]:
+    def unlimited_tables(self) -> list[str]:
         return [self.name]
 
     def tables(self) -> set[str]:
@@ -216,7 +216,7 @@ class Join(Rows):
         return tuple(each.source for each in self.parts)
 
     @property
-    def joins(self) -> bool:
+    def joins_rows(self) -> bool:
         return True
 
     @property
@@ -227,8 +227,8 @@ class Join(Rows):
         needed = needed.union(*(fields(each.on) for each in self.parts))
         return Join(parts=tuple(each.prune(needed) for each in self.parts))
 
-    def thinned(self, few: Callable[[str], Relation]) -> Join:
-        return Join(parts=tuple(replace(each, source=node(each.source).thinned(few)) for each in self.parts))
+    def with_unit_limit(self, few: Callable[[str], Relation]) -> Join:
+        return Join(parts=tuple(replace(each, source=node(each.source).with_unit_limit(few)) for each in self.parts))
 
     def origins(self, column: str) -> Names:
         named = [(part.source, inner) for part in self.parts for inner, outer in part.names if outer == column]
@@ -274,8 +274,8 @@ class Projection(Rows):
         inner = found.columns_read() | ({self.unit} if self.unit is not None else set())
         return replace(found, source=prune(self.source, inner))
 
-    def thinned(self, few: Callable[[str], Relation]) -> Projection:
-        return replace(self, source=node(self.source).thinned(few))
+    def with_unit_limit(self, few: Callable[[str], Relation]) -> Projection:
+        return replace(self, source=node(self.source).with_unit_limit(few))
 
     def origins(self, column: str) -> Names:
         return origins(self.source, self.unit) if self.unit and self.called == column else set()
@@ -329,15 +329,15 @@ class PerUnit(Rows):
         return (self.source,)
 
     @property
-    def added(self) -> tuple[UnitAggregate, ...]:
+    def unit_aggregates(self) -> tuple[UnitAggregate, ...]:
         return self.totals
 
     def prune(self, needed: set[str]) -> PerUnit:
         found = replace(self, totals=tuple(each for each in self.totals if each.name in needed))
         return replace(found, source=prune(self.source, found.columns_read() | {self.unit}))
 
-    def thinned(self, few: Callable[[str], Relation]) -> PerUnit:
-        return replace(self, source=node(self.source).thinned(few))
+    def with_unit_limit(self, few: Callable[[str], Relation]) -> PerUnit:
+        return replace(self, source=node(self.source).with_unit_limit(few))
 
     def origins(self, column: str) -> Names:
         return origins(self.source, self.unit) if self.unit and self.called == column else set()
@@ -368,8 +368,8 @@ class UnionAll(Rows):
     def prune(self, needed: set[str]) -> UnionAll:
         return UnionAll(parts=tuple(each.prune(needed) for each in self.parts))
 
-    def thinned(self, few: Callable[[str], Relation]) -> UnionAll:
-        return UnionAll(parts=tuple(each.thinned(few) for each in self.parts))
+    def with_unit_limit(self, few: Callable[[str], Relation]) -> UnionAll:
+        return UnionAll(parts=tuple(each.with_unit_limit(few) for each in self.parts))
 
     def origins(self, column: str) -> Names:
         return set[tuple[str, str]]().union(*(each.origins(column) for each in self.parts))
@@ -412,10 +412,10 @@ class UnitLimit(Rows):
         shown = tuple(each for each in self.columns if each in needed)
         return replace(self, columns=shown, source=prune(self.source, {*shown, self.unit}))
 
-    def thinned(self, few: Callable[[str], Relation]) -> UnitLimit:
+    def with_unit_limit(self, few: Callable[[str], Relation]) -> UnitLimit:
         return self
 
-    def whole(self) -> list[str]:
+    def unlimited_tables(self) -> list[str]:
         return []
 
     def origins(self, column: str) -> Names:

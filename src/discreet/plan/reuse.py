@@ -33,30 +33,30 @@ import numpy as np
 from discreet.catalogue.schema import Catalogue
 from discreet.core.laws.law import narrowest
 from discreet.errors import NotUnderstood, Place, Refusal
-from discreet.plan.counts import known
+from discreet.plan.counts import places_in_batch
 from discreet.plan.draft import Draft
 from discreet.plan.estimates.group_sums import Merge
 from discreet.plan.estimates.noise_sums import DifferenceOf
 from discreet.plan.expressions.dates import constant as moment
 from discreet.plan.expressions.functions import FUNCTIONS
-from discreet.plan.expressions.rules import finite, small
-from discreet.plan.expressions.tree import Apply, Field, Literal, Tree, Typed, both, conjuncts, fields
+from discreet.plan.expressions.rules import listed_values, small
+from discreet.plan.expressions.tree import Apply, Field, Literal, Tree, Typed, conjunction, conjuncts, fields
 from discreet.plan.measures.exact_data import Steps
 from discreet.plan.measures.measure import Measure
 from discreet.plan.measures.statistic import ROWS, UNITS, Statistic
 from discreet.plan.plan import Key, Plan, Released, grouped
 from discreet.plan.reading import Reading
 from discreet.plan.relation import Join, PerUnit, Projection, Relation, Rows, UnionAll, UnitAggregate, UnitLimit, prune
-from discreet.postprocess.query import carry
+from discreet.postprocess.query import run_view
 from discreet.postprocess.table import RELEASED, Given
 from discreet.sql import query as q
 from discreet.sql.calendar import number
 from discreet.sql.types import Kind
 
-__all__ = ["Derivation", "best", "derive", "reads"]
+__all__ = ["Derivation", "best_derivation", "columns_read", "derive"]
 
 NOWHERE = Place("", 0, 0)
-MOST_COMPUTED = 1_000_000  # combinations of keys for which expressions are computed
+MAX_COMPUTED = 1_000_000  # combinations of keys for which expressions are computed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +77,7 @@ class Derivation:
         return sum(errors) / max(len(errors), 1)
 
     @property
-    def said(self) -> tuple[str, ...]:
+    def remark(self) -> tuple[str, ...]:
         """Return the remarks beside the answer."""
         many = "an earlier answer" if len(self.plans) == 1 else "two earlier answers"
         left = ("Rows whose keys there were not among the declared ones are left out.",) if self.plan.keys else ()
@@ -98,7 +98,7 @@ def derive(draft: Draft, plan: Plan) -> Derivation | None:
     keys = {_bare(key.tree): f"k{n}" for n, key in enumerate(plan.keys)}
     of_keys = [each for each in extra if _over(each, keys) is not None]
     of_rows = [each for each in extra if each not in of_keys]
-    readings = known(draft, plan, of_rows) or (None if of_rows else _readings(draft, plan))
+    readings = places_in_batch(draft, plan, of_rows) or (None if of_rows else _readings(draft, plan))
     asked = [_over(tree, keys) for tree in (*of_keys, *(_bare(key.tree) for key in draft.keys))]
     same = [_bare(key.tree) for key in draft.keys] == list(keys) and not of_keys
     if readings is None or None in asked or not (same or _uncut(plan)):
@@ -111,7 +111,7 @@ def derive(draft: Draft, plan: Plan) -> Derivation | None:
     except NotUnderstood:
         return None
     merge = _merge(draft, [row[len(of_keys) :] if all(row[: len(of_keys)]) else None for row in rows])
-    if not complete or not all(plan.measures[each.measure].follows(merge) for each in readings):
+    if not complete or not all(plan.measures[each.measure].can_sum(merge) for each in readings):
         return None
     if not draft.keys and not len(merge.groups):  # of values that are not declared nothing is known, not even zero
         return None
@@ -120,7 +120,7 @@ def derive(draft: Draft, plan: Plan) -> Derivation | None:
     return Derivation(plans=(plan,), draft=mine, merge=merge, plan=plan, released=lambda found: found[0], shared=shared)
 
 
-def reads(draft: Draft) -> set[str]:
+def columns_read(draft: Draft) -> set[str]:
     """Return the columns that a question reads, with that of the unit."""
     trees = [draft.where, *(key.tree for key in draft.keys), *(tree for each in draft.measures for tree in each.trees)]
     return set[str]({draft.caps.unit} if draft.caps.unit else set()).union(*(fields(tree) for tree in trees))
@@ -129,7 +129,7 @@ def reads(draft: Draft) -> set[str]:
 def _same_rows(draft: Draft, plan: Plan) -> bool:
     """Return True if both read the same relation, of the same unit, with the contribution bounds declared now."""
     caps, other, said = draft.caps, plan.caps, draft.catalogue
-    same = prune(plan.table, reads(draft)) == draft.relation
+    same = prune(plan.table, columns_read(draft)) == draft.relation
     groups = None
     if caps.unit is not None:
         most = draft.table.groups_per_unit or draft.table.rows_per_unit
@@ -154,7 +154,7 @@ def _speaks_of_missing(plan: Plan, asked: list[q.Expression], filters: int, cata
     Those rows are in no group of the plan, so their part of the answer is not there.
     """
     ways = [(*key.domain, *([] if _required(key, plan, catalogue) else [None])) for key in plan.keys]
-    if math.prod(map(len, ways)) > MOST_COMPUTED:
+    if math.prod(map(len, ways)) > MAX_COMPUTED:
         return True
     rows = [row for row in product(*ways) if None in row]
     given = [Given(f"k{n}", key.kind, [row[n] for row in rows]) for n, key in enumerate(plan.keys)]
@@ -191,7 +191,7 @@ def _readings(draft: Draft, plan: Plan) -> tuple[Reading, ...] | None:
     for reading in draft.readings:
         wanted = draft.measures[reading.measure]
         place = next((n for n, each in enumerate(plan.measures)
-                      if each.can_answer(reading.statistic) and each.adds(plan.caps)
+                      if each.can_answer(reading.statistic) and each.is_additive(plan.caps)
                       and _same_values(reading.statistic, each, wanted, draft)), None)  # fmt: skip
         if place is None:
             return None
@@ -219,9 +219,9 @@ def _found(value: Steps, draft: Draft) -> bool:
     """Return True if a value is a column whose upper bound is found in the data, and its lower one is as declared."""
     table = draft.catalogue.table(draft.relation) if isinstance(draft.relation, str) else None
     column = table.column(value.of.column) if table is not None and value.of.column is not None else None
-    if column is None or column.auto is None or value.step is None:
+    if column is None or column.auto_lower is None or value.step is None:
         return False
-    return value.low == math.floor(column.auto / value.step) and column.step in (None, value.step)
+    return value.low == math.floor(column.auto_lower / value.step) and column.step in (None, value.step)
 
 
 def _bare(tree: Tree) -> Tree:
@@ -309,7 +309,7 @@ def _values(given: list[Given], asked: list[q.Expression], rows: int) -> list[tu
     source = q.Source(name=RELEASED, alias=RELEASED, place=NOWHERE)
     order = (q.Order(by=q.Name(name=row.name, place=NOWHERE), descending=False, nulls_first=False),)
     view = q.Select(items=tuple(items), source=source, order=order, place=NOWHERE)
-    columns = carry(view, [row, *given], []).columns[: len(asked)]
+    columns = run_view(view, [row, *given], []).columns[: len(asked)]
     return list(zip(*columns, strict=True)) if asked else [()] * rows
 
 
@@ -318,12 +318,12 @@ def _column(name: str, relation: Relation, catalogue: Catalogue) -> Typed | None
     if isinstance(relation, str):
         table = catalogue.table(relation)
         column = None if table is None else table.column(name)
-        if column is None or column.kind is None or column.auto is not None:
+        if column is None or column.kind is None or column.auto_lower is not None:
             return None
         whole = [Fraction(each) for each in column.values or () if isinstance(each, int) and column.kind == "integer"]
         whole += [number(each) for each in column.values or () if isinstance(each, date)]
         bounds = (min(whole), max(whole)) if whole else column.bounds
-        domain = finite(column.kind, column.bounds) if column.values is None else column.values
+        domain = listed_values(column.kind, column.bounds) if column.values is None else column.values
         tree = Field(name=name, kind=column.kind)
         return Typed(tree=tree, kind=column.kind, bounds=bounds, domain=domain, step=column.step)
     return COLUMNS[type(relation)](name, relation, catalogue)
@@ -371,7 +371,7 @@ def _counts(total: UnitAggregate) -> Typed | None:
         return None
     bounds = Fraction(0), Fraction(total.most)
     tree = Field(name=total.name, kind="integer")
-    return Typed(tree=tree, kind="integer", bounds=bounds, domain=finite("integer", bounds))
+    return Typed(tree=tree, kind="integer", bounds=bounds, domain=listed_values("integer", bounds))
 
 
 # ── the rest ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -382,7 +382,7 @@ OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 TWO_VALUED = {*OPPOSITE, "and", "or", "not", "in", "like", "ilike"}  # true or false of arguments that are not NULL
 
 
-def best(draft: Draft, earlier: Sequence[Plan]) -> Derivation | None:
+def best_derivation(draft: Draft, earlier: Sequence[Plan]) -> Derivation | None:
     """Return the most exact derivation of a question from released plans; None where there is none."""
     ways = [found for plan in earlier if (found := derive(draft, plan)) is not None]
     ways += [] if draft.caps.unit is not None or draft.private else _differences(draft, earlier)
@@ -441,9 +441,9 @@ def _where(draft: Draft, conditions: Sequence[Tree]) -> Draft:
     """Return the question asked of the rows that meet these conditions."""
     where: Tree | None = None
     for each in conditions:
-        where = both(where, each)
+        where = conjunction(where, each)
     found = replace(draft, where=where)
-    return replace(found, relation=prune(draft.relation, reads(found)))
+    return replace(found, relation=prune(draft.relation, columns_read(found)))
 
 
 def _others(asked: Sequence[Tree], met: Set[Tree]) -> list[Tree] | None:

@@ -15,7 +15,7 @@ from discreet.core.exact import Number, number, price, probability
 from discreet.core.text import show
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.plan.draft import Alternative, Draft
-from discreet.plan.output import shown
+from discreet.plan.output import output_columns
 from discreet.plan.plan import Plan
 from discreet.plan.pricing import plans_for, plans_unsorted
 
@@ -31,9 +31,9 @@ class Terms(ABC):
     confidence: Fraction
     relative = False
 
-    def reachable(self, draft: Draft) -> Draft:
+    def check_terms(self, draft: Draft) -> Draft:
         """Fix the confidence level of the draft; refuse numbers that cannot be answered on these terms."""
-        measures = tuple(each.sure(self.confidence) for each in draft.measures)
+        measures = tuple(each.at_confidence(self.confidence) for each in draft.measures)
         return draft if measures == draft.measures else replace(draft, measures=measures)
 
     @abstractmethod
@@ -44,7 +44,7 @@ class Terms(ABC):
     def least_cost(self, draft: Draft) -> Fraction:
         """Return the least ε, to some digits, that a question costs."""
 
-    def sought(self, draft: Draft) -> Within | None:
+    def data_dependent_margin(self, draft: Draft) -> Within | None:
         """Return the margin, if its cost depends on the data; None where the cost is known before data are read."""
         return None
 
@@ -58,7 +58,7 @@ class Terms(ABC):
         """Return the terms for a part of the cost; a margin stays what it is."""
         return self
 
-    def joins(self, draft: Draft) -> bool:
+    def can_batch(self, draft: Draft) -> bool:
         """Return True if a question that counts rows may be answered from one release with others."""
         return True
 
@@ -71,7 +71,7 @@ class Terms(ABC):
         return self
 
     @abstractmethod
-    def allowed(self, costs: Iterable[Fraction]) -> None:
+    def check_allowed(self, costs: Iterable[Fraction]) -> None:
         """Refuse a margin that costs more than may be spent."""
 
 
@@ -96,7 +96,7 @@ class Spend(Terms):
     def share(self, part: Fraction) -> Spend:
         return replace(self, epsilon=self.epsilon * part)
 
-    def allowed(self, costs: Iterable[Fraction]) -> None:
+    def check_allowed(self, costs: Iterable[Fraction]) -> None:
         """Refuse nothing: the cost was named."""
 
 
@@ -111,10 +111,10 @@ class Within(Terms):
     confidence: Fraction
     epsilon = None
 
-    def reachable(self, draft: Draft) -> Draft:
+    def check_terms(self, draft: Draft) -> Draft:
         """Fix the confidence level of the draft; refuse it if some number has no error margin, shown or not."""
         views = [reading.estimator(draft.measures) for reading in draft.readings]
-        without = [title for title, view in zip(draft.titles, views, strict=True) if not view.ranged]
+        without = [title for title, view in zip(draft.titles, views, strict=True) if not view.has_interval]
         if without:
             raise NotAllowed(
                 f"{without[0]} takes no `within=`: the error of a private quantile is known in ranks, not in its"
@@ -124,7 +124,7 @@ class Within(Terms):
                 " QUANTILE_HIGH(x, 0.5) are the ends of an interval",
                 place=draft.view.place,
             )
-        if unknown := shown(draft).unknown:
+        if unknown := output_columns(draft).unknown:
             raise NotAllowed(
                 f"no error margin can be derived for {', '.join(unknown)}: it combines several rows of the answer, or"
                 " uses a function without an error bound.",
@@ -132,12 +132,12 @@ class Within(Terms):
                 instead='ask for a cost, epsilon="0.1", or for the numbers that it is computed from',
                 place=draft.view.place,
             )
-        draft = super().reachable(draft)
+        draft = super().check_terms(draft)
         return replace(draft, alternatives=tuple(each for each in draft.alternatives if _ranged(each)))
 
     def plans(self, draft: Draft) -> tuple[Plan, ...]:
-        cost, numbers = self.least_cost(draft), shown(draft)
-        self.allowed([cost])
+        cost, numbers = self.least_cost(draft), output_columns(draft)
+        self.check_allowed([cost])
         plans = plans_for(draft, cost, self.delta)
         return tuple(plan for plan in plans if numbers.within(draft, plan, self.confidence, self.margin))
 
@@ -152,9 +152,9 @@ class Within(Terms):
             )
         return _least_cost(draft, self.uncapped())
 
-    def sought(self, draft: Draft) -> Within | None:
-        numbers = shown(draft)
-        steady = all(draft.readings[n].estimator(draft.measures).steady for n in numbers.read)
+    def data_dependent_margin(self, draft: Draft) -> Within | None:
+        numbers = output_columns(draft)
+        steady = all(draft.readings[n].estimator(draft.measures).margin_is_known for n in numbers.read)
         return self if self.relative or numbers.computed or not steady else None
 
     def met(self, numbers: Iterable[tuple[Any, Any]]) -> bool:
@@ -170,13 +170,13 @@ class Within(Terms):
             worst = max(worst, margin / most if most else math.inf)
         return worst
 
-    def joins(self, draft: Draft) -> bool:
+    def can_batch(self, draft: Draft) -> bool:
         """Return True if all numbers are shown as counted; a margin of numbers computed from counts is known alone."""
-        return shown(draft).plain
+        return output_columns(draft).plain
 
     def at_known_cost(self, draft: Draft, seeks: Callable[[Draft], object]) -> Within:
-        draft = self.reachable(draft)
-        if self.sought(draft) or seeks(draft):
+        draft = self.check_terms(draft)
+        if self.data_dependent_margin(draft) or seeks(draft):
             raise NotAllowed(
                 "the cost of this margin depends on the data, and several questions need a known cost.",
                 code="cost-unknown",
@@ -188,7 +188,7 @@ class Within(Terms):
     def uncapped(self) -> Within:
         return replace(self, most=None)
 
-    def allowed(self, costs: Iterable[Fraction]) -> None:
+    def check_allowed(self, costs: Iterable[Fraction]) -> None:
         if self.most is not None and (cost := sum(costs, start=Fraction(0))) > self.most:
             raise NotUnderstood(
                 f"that margin would cost ε = {float(cost):g}, more than was allowed.",
@@ -199,13 +199,13 @@ class Within(Terms):
 
 def _ranged(way: Alternative) -> bool:
     """Return True if all numbers of an alternative have an interval around them."""
-    return all(reading.estimator(way.measures).ranged for reading in way.readings)
+    return all(reading.estimator(way.measures).has_interval for reading in way.readings)
 
 
 @lru_cache(maxsize=1024)
 def _least_cost(draft: Draft, wanted: Within) -> Fraction:
     """Return the least cost of a margin. Plans are not sorted by their error here, as that takes longer."""
-    numbers, margin, wide = shown(draft), wanted.margin, Counter[int]()
+    numbers, margin, wide = output_columns(draft), wanted.margin, Counter[int]()
 
     def enough(epsilon: Fraction) -> bool:
         plans = plans_unsorted(draft, epsilon, wanted.delta)

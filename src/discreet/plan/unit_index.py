@@ -13,30 +13,30 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any
 
-from discreet.core.contribution import Caps
+from discreet.core.contribution import ContributionBounds
 from discreet.plan.plan import Key, Plan
 
-__all__ = ["Choice", "Indexed", "choice"]
+__all__ = ["IndexedTable", "RowChoice", "find_choice"]
 
 OF_PLAN = {"table", "caps", "where", "keys", "measures", "laws", "naming", "neighbours", "unit"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice:
+class RowChoice:
     """The rows that count in questions grouped by these keys (none, or one) under these contribution bounds."""
 
     keys: tuple[Key, ...]
-    caps: Caps
+    caps: ContributionBounds
 
 
 @dataclass(frozen=True, kw_only=True)
-class Indexed:
+class IndexedTable:
     """An indexed table with a unit: the columns that questions may read, and all choices of rows."""
 
     table: str
     unit: str
     columns: tuple[str, ...]
-    choices: tuple[Choice, ...]
+    choices: tuple[RowChoice, ...]
     required: tuple[str, ...] = ()  # those of which every row has a value
 
     def mark(self, number: int) -> str:
@@ -53,7 +53,7 @@ class Indexed:
         return [key.tree.name for each in self.choices for key in each.keys if hasattr(key.tree, "name")]
 
 
-def choice(plan: Plan, tables: Iterable[Indexed]) -> tuple[Indexed, int] | None:
+def find_choice(plan: Plan, tables: Iterable[IndexedTable]) -> tuple[IndexedTable, int] | None:
     """Return the table and the number of the choice that has the rows of a plan; None where the data must be read.
 
     Promise  the answer from these rows leaves out nothing that the plan's contribution bounds would not have left out.
@@ -64,7 +64,7 @@ def choice(plan: Plan, tables: Iterable[Indexed]) -> tuple[Indexed, int] | None:
     """
     if plan.where is not None or plan.naming is not None or not isinstance(plan.table, str) or not _bare(plan):
         return None
-    wanted = Choice(keys=plan.keys, caps=plan.caps)
+    wanted = RowChoice(keys=plan.keys, caps=plan.caps)
     for table in tables:
         if (
             table.table == plan.table

@@ -51,10 +51,10 @@ from discreet.plan.relation import (
     trees_of,
 )
 
-__all__ = ["HELD", "LEAST", "NAMED", "copied", "weight"]
+__all__ = ["HELD", "MIN_ROWS_PER_TABLE", "NAMED", "copied", "weight"]
 
 HELD = 4000  # bytes of text for each row of a unit that meets others: a thousand letters, of four bytes at most
-LEAST = 100_000  # … and so many for each unit and table, where few rows meet
+MIN_ROWS_PER_TABLE = 100_000  # … and so many for each unit and table, where few rows meet
 NAMED = 256  # bytes of the name of a unit whose rows meet others
 MILD = 4  # rows of a few numbers that each row of a table may become without a limit
 TEXT, NUMBERS = 16, 32  # the weight of a text, and how many numbers weigh 1
@@ -80,7 +80,7 @@ def _making(rows: Rows, below: list[int]) -> int:
 
     An engine filters by one side before it joins. A row of a UNION ALL is a row of one of its parts.
     """
-    if rows.joins:
+    if rows.joins_rows:
         return sum(below) + sum(texts(part) for tree in rows.trees for part in _across(tree, rows))
     return max(below, default=0) + (sum(map(texts, rows.trees)) if _joins(rows) else 0)
 
@@ -98,7 +98,7 @@ def copied(relation: Relation, catalogue: Catalogue, *, keys: Sequence[Key], mea
     A UNION ALL of a table with itself has each of its rows several times, and a computed text may be longer than what
     is stored; what is carried of them all is then much more than a unit has.
     """
-    read = map(catalogue.table, node(relation).whole())
+    read = map(catalogue.table, node(relation).unlimited_tables())
     copies = sum(table is not None and table.unit is not None for table in read)
     every = [*trees_of(relation), *(key.tree for key in keys), *(tree for each in measures for tree in each.trees)]
     fills = any(tree is not None and grows(tree, ("fills",)) for tree in every)
@@ -113,7 +113,7 @@ def copied(relation: Relation, catalogue: Catalogue, *, keys: Sequence[Key], mea
 def _shown(keys: Sequence[Key], measures: Sequence[Measure]) -> int:
     """Return the weight of what the windows and groupings of a plan itself carry of a row."""
     texts = sum(key.kind == "text" and not key.declared for key in keys)
-    texts += sum(_text(tree) for each in measures for tree in each.told_apart)
+    texts += sum(_text(tree) for each in measures for tree in each.distinct_values)
     named = sum(longest(key.values or ()) // NUMBER for key in keys if key.declared)
     return _weigh(texts, len(keys) + named + sum(each.exact.columns for each in measures))
 
@@ -133,7 +133,7 @@ def _text(tree: Tree | None) -> bool:
 
 def _joins(rows: Rows) -> bool:
     """Return True if rows meet somewhere in a relation."""
-    return any(each.joins for each in rows.walk())
+    return any(each.joins_rows for each in rows.walk())
 
 
 def _carried(rows: Rows, catalogue: Catalogue) -> Iterator[int]:
@@ -181,7 +181,7 @@ def _texts(rows: Rows, catalogue: Catalogue) -> set[str]:
 def _of_table(relation: Scan, catalogue: Catalogue) -> set[str]:
     table = catalogue.table(relation.name)
     assert table is not None
-    every = (*table.columns, *table.links)
+    every = (*table.columns, *table.join_columns)
     return {each.name for each in every if each.kind == "text" and each.name != table.unit}
 
 
@@ -255,7 +255,7 @@ def _widened(relation: Relation, catalogue: Catalogue, keys: Sequence[Key], meas
 
     known = node(relation).fold(widths)
     shown = sum((_key_width(key, known) for key in keys if key.kind == "text"), NOTHING)
-    apart = [_width(tree, known) for each in measures for tree in each.told_apart if _text(tree)]
+    apart = [_width(tree, known) for each in measures for tree in each.distinct_values if _text(tree)]
     return max(*found, (shown + reduce(or_, apart, NOTHING)).weight)
 
 
@@ -288,7 +288,7 @@ Found = tuple[Widths, Width]  # of the columns of a relation, and what it carrie
 def _stored_widths(relation: Scan, catalogue: Catalogue, below: list[Widths]) -> Found:
     table = catalogue.table(relation.name)
     assert table is not None
-    names = [each.name for each in (*table.columns, *table.links)] + ([table.unit] if table.unit else [])
+    names = [each.name for each in (*table.columns, *table.join_columns)] + ([table.unit] if table.unit else [])
     return {each: WHOLE if table.public else Width(0, Counter([f"{relation.name}.{each}"])) for each in names}, NOTHING
 
 

@@ -11,14 +11,14 @@ from discreet.plan.expressions.function import Box
 from discreet.plan.expressions.functions import FUNCTIONS
 from discreet.sql import query as q
 
-__all__ = ["Box", "enclose", "flatten", "released_names"]
+__all__ = ["Box", "interval_of", "over_released", "released_names"]
 
-MOST_PARTS = 2_000  # of an expression whose interval is computed
+MAX_PARTS = 2_000  # of an expression whose interval is computed
 
 
-def flatten(view: q.Select, what: q.Expression) -> q.Expression | None:
+def over_released(view: q.Select, what: q.Expression) -> q.Expression | None:
     """Return an expression of a view over the released table itself; None if it reads other rows, or is too long."""
-    left = MOST_PARTS
+    left = MAX_PARTS
 
     def flat(what: q.Expression) -> q.Expression:
         nonlocal left, view
@@ -51,7 +51,7 @@ def released_names(what: q.Expression) -> set[str]:
     return {name for name in what.columns if name.startswith("a")}
 
 
-def enclose(what: q.Expression, known: Mapping[str, Box]) -> Box | None:
+def interval_of(what: q.Expression, known: Mapping[str, Box]) -> Box | None:
     """Return the interval of an expression, row by row; None where no rule is known for it."""
     with np.errstate(all="ignore"):
         return _enclosed(what, known)

@@ -18,10 +18,10 @@ from discreet.sql import query as q
 from discreet.sql.spelling import constant, quoted
 from discreet.sql.types import Kind
 
-__all__ = ["carry", "check", "keeps_rows", "spell"]
+__all__ = ["check", "keeps_rows", "run_view", "spell"]
 
 
-def carry(view: q.Select, given: Sequence[Given], hidden: Sequence[str]) -> Rows:
+def run_view(view: q.Select, given: Sequence[Given], hidden: Sequence[str]) -> Rows:
     """Return the view of a released table; `hidden` columns come along, at the end, where rows keep their identity."""
     if _plain(view):
         there = {each.name: each for each in given}
@@ -58,7 +58,7 @@ def _plain(view: q.Select) -> bool:
 def check(view: q.Select, given: Sequence[Given]) -> tuple[Kind, ...]:
     """Return the kinds of a view's columns, tried on the values `given`; refuse a view whose parts do not fit."""
     if _plain(view):
-        return carry(view, given, []).kinds
+        return run_view(view, given, []).kinds
     return run(_select(view, []), given, trial=True).kinds[: len(view.items)]
 
 

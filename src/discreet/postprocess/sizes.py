@@ -16,24 +16,24 @@ from discreet.plan.expressions.functions import FUNCTIONS
 from discreet.sql import query as q
 from discreet.sql.types import Kind
 
-__all__ = ["LONGEST_TEXT", "MOST_LETTERS", "MOST_PARTS", "fits"]
+__all__ = ["MAX_LETTERS", "MAX_PARTS", "MAX_TEXT_CHARS", "check_sizes"]
 
-LONGEST_TEXT = 20_000  # letters of a text above the aggregation
-MOST_LETTERS = 400_000  # of all texts that are made for one row, intermediate ones included
-MOST_PARTS = 10_000  # nodes of all SELECTs around an aggregation
-MOST_PLANNED = 30_000  # … of one expression, as an engine plans it: what is compared with zero or NaN is there twice
+MAX_TEXT_CHARS = 20_000  # letters of a text above the aggregation
+MAX_LETTERS = 400_000  # of all texts that are made for one row, intermediate ones included
+MAX_PARTS = 10_000  # nodes of all SELECTs around an aggregation
+MAX_PLANNED = 30_000  # … of one expression, as an engine plans it: what is compared with zero or NaN is there twice
 RELEASED_TEXT = 1_000  # letters of a key
 
 OVER = ("lag", "lead", "first_value", "last_value", "min", "max", "mode")
 Lengths = Mapping[str, int]
 
 
-def fits(view: q.Select, kinds: Mapping[str, Kind]) -> None:
+def check_sizes(view: q.Select, kinds: Mapping[str, Kind]) -> None:
     """Refuse a view of a released table, by its columns' kinds, whose texts or whose parts would be too many.
 
     Given    no key that is a text has more than RELEASED_TEXT letters.
-    Promise  no text that is made for any row of the view has more than LONGEST_TEXT letters, and those of more than
-             PLAIN not more than MOST_LETTERS together, for one row.
+    Promise  no text that is made for any row of the view has more than MAX_TEXT_CHARS letters, and those of more than
+             PLAIN not more than MAX_LETTERS together, for one row.
     Because  each function makes of texts of at most so many letters one of at most as many as its rule here says; what
              is no text has at most PLAIN letters when it is written out.
     """
@@ -61,7 +61,7 @@ class _Sizes:
     def letters_of(self, what: q.Expression, known: Lengths) -> int:
         """Return the most letters that an expression can have, as text."""
         self.parts += 1
-        if self.parts > MOST_PARTS:
+        if self.parts > MAX_PARTS:
             raise NotAllowed(
                 "this question is too large.", code="too-large", instead="write it with fewer parts", place=what.place
             )
@@ -69,24 +69,24 @@ class _Sizes:
             return known.get(what.column.lower(), PLAIN)
         if what.is_constant:
             return len(what.literal) if isinstance(what.literal, str) else PLAIN
-        if not self.inside and _planned(what) > MOST_PLANNED:
+        if not self.inside and _planned(what) > MAX_PLANNED:
             raise NotAllowed(
                 "this expression is too large.", code="too-large", instead="write it with fewer parts", place=what.place
             )
         before, self.inside = self.inside, True
         size = MADE[type(what)](what, [self.letters_of(each, known) for each in what.children])
         self.inside = before
-        if size > LONGEST_TEXT:
+        if size > MAX_TEXT_CHARS:
             raise NotAllowed(
-                f"this text could have more than {LONGEST_TEXT:,} letters.",
+                f"this text could have more than {MAX_TEXT_CHARS:,} letters.",
                 code="too-large",
                 instead="join fewer or shorter texts",
                 place=what.place,
             )
         self.letters += size if size > PLAIN else 0
-        if self.letters > MOST_LETTERS:
+        if self.letters > MAX_LETTERS:
             raise NotAllowed(
-                f"the texts of one row could have more than {MOST_LETTERS:,} letters together.",
+                f"the texts of one row could have more than {MAX_LETTERS:,} letters together.",
                 code="too-large",
                 instead="ask for fewer of them at once",
                 place=what.place,

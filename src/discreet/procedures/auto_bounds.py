@@ -13,13 +13,13 @@ from fractions import Fraction
 
 from discreet.answers.answer import Answer
 from discreet.catalogue.schema import Catalogue, Column, Table
-from discreet.core.contribution import Caps
-from discreet.core.loss import Left, Loss
+from discreet.core.contribution import ContributionBounds
+from discreet.core.loss import Loss, Remaining
 from discreet.core.text import show
 from discreet.errors import BudgetExceeded, NotAllowed
 from discreet.plan.draft import Draft
 from discreet.plan.expressions.tree import Field, Tree, fields
-from discreet.plan.measures.upper_bound import Ceilings
+from discreet.plan.measures.upper_bound import UpperBound
 from discreet.plan.outline import subject
 from discreet.plan.plan import Plan, Released
 from discreet.plan.relation import columns_of, tables_of
@@ -27,28 +27,38 @@ from discreet.plan.terms import Terms
 from discreet.procedures.procedure import Context, Past, Procedure, Purchase, buy
 from discreet.procedures.recall import plans_of
 
-__all__ = ["PART", "ask_bounded", "assumed", "bounded", "choices", "divided", "foretold", "plan_of", "wanted_bounds"]
+__all__ = [
+    "BOUND_SHARE",
+    "ask_bounded",
+    "bounds_to_use",
+    "plan_of",
+    "search_text",
+    "split_cost",
+    "wanted_bounds",
+    "with_assumed_bounds",
+    "with_upper_bound",
+]
 
-PART = Fraction(1, 10)  # of the cost; by simulation, see tests/procedures/test_automatic.py
+BOUND_SHARE = Fraction(1, 10)  # of the cost; by simulation, see tests/procedures/test_automatic.py
 ASSUMED = 1000  # the bound, above the least value, that explanations assume before one is known
 
 
-def assumed(catalogue: Catalogue) -> Catalogue:
+def with_assumed_bounds(catalogue: Catalogue) -> Catalogue:
     """Return the catalogue with an assumed upper bound for every column with an automatic one."""
     for table in catalogue.tables:
         for column in table.columns:
-            if column.auto is not None:
-                catalogue = bounded(catalogue, table.name, column.name, column.auto + ASSUMED)
+            if column.auto_lower is not None:
+                catalogue = with_upper_bound(catalogue, table.name, column.name, column.auto_lower + ASSUMED)
     return catalogue
 
 
-def bounded(catalogue: Catalogue, table: str, name: str, high: Fraction) -> Catalogue:
+def with_upper_bound(catalogue: Catalogue, table: str, name: str, high: Fraction) -> Catalogue:
     """Return the catalogue with `high` as upper bound of a column."""
 
     def known(column: Column) -> Column:
-        if column.name != name or column.auto is None:
+        if column.name != name or column.auto_lower is None:
             return column
-        return replace(column, bounds=(column.auto, high))
+        return replace(column, bounds=(column.auto_lower, high))
 
     tables = tuple(
         replace(each, columns=tuple(map(known, each.columns))) if each.name == table else each
@@ -64,7 +74,7 @@ def wanted_bounds(draft: Draft) -> tuple[Column, ...]:
         each.name: each
         for table in _tables(draft)
         for each in table.columns
-        if each.auto is not None and (isinstance(draft.relation, str) or (table.name, each.name) in read)
+        if each.auto_lower is not None and (isinstance(draft.relation, str) or (table.name, each.name) in read)
     }
     if not auto:
         return ()
@@ -109,16 +119,16 @@ def _tables(draft: Draft) -> list[Table]:
 
 def plan_of(draft: Draft, column: Column, epsilon: Fraction) -> Plan:
     """Return the plan for the upper bound of one column, over all rows of the table."""
-    assert column.auto is not None
+    assert column.auto_lower is not None
     assert column.kind is not None
     (table,), catalogue = _tables(draft), draft.catalogue
     first = 0 if column.kind == "integer" else -3
     return Plan(
         table=table.name,
-        caps=Caps(unit=table.unit, rows=table.rows_per_unit, groups=None if table.unit is None else 1),
+        caps=ContributionBounds(unit=table.unit, rows=table.rows_per_unit, groups=None if table.unit is None else 1),
         where=None,
         keys=(),
-        measures=(Ceilings(of=Field(name=column.name, kind=column.kind), least=column.auto, first=first),),
+        measures=(UpperBound(of=Field(name=column.name, kind=column.kind), least=column.auto_lower, first=first),),
         laws=(epsilon,),
         naming=None,
         neighbours=catalogue.neighbours,
@@ -126,7 +136,7 @@ def plan_of(draft: Draft, column: Column, epsilon: Fraction) -> Plan:
     )
 
 
-def choices(wanted: Sequence[Plan], earlier: Past) -> list[tuple[Plan, ...]]:
+def bounds_to_use(wanted: Sequence[Plan], earlier: Past) -> list[tuple[Plan, ...]]:
     """Return the bounds to use, one for each of `wanted`, last; before them those that were to be used earlier.
 
     Given    all plans that were paid for, in their order.
@@ -143,7 +153,7 @@ def choices(wanted: Sequence[Plan], earlier: Past) -> list[tuple[Plan, ...]]:
     for each in earlier.about(*map(_subject, wanted)):
         for n, bound in enumerate(wanted):
             same = each.measures == bound.measures and replace(bound, laws=each.laws) == each
-            if same and earlier.answered(each) and _leaves(bound) >= (1 - PART) * _leaves(each):
+            if same and earlier.answered(each) and _leaves(bound) >= (1 - BOUND_SHARE) * _leaves(each):
                 known[n] = min(known.get(n, each), each, key=_leaves)
                 found += [tuple(known[i] for i in range(len(wanted)))] if len(known) == len(wanted) else []
     return list(dict.fromkeys([*found, tuple(known.get(n, bound) for n, bound in enumerate(wanted))]))
@@ -159,14 +169,14 @@ def _leaves(bound: Plan) -> float:
     return _ceilings(bound).mechanism(bound.laws[0], bound.setting).error.above(3)
 
 
-def _ceilings(bound: Plan) -> Ceilings:
+def _ceilings(bound: Plan) -> UpperBound:
     """Return the measure of a plan for an upper bound."""
     (measure,) = bound.measures
-    assert isinstance(measure, Ceilings)
+    assert isinstance(measure, UpperBound)
     return measure
 
 
-def divided(draft: Draft, wanted: Terms) -> tuple[Fraction, Terms]:
+def split_cost(draft: Draft, wanted: Terms) -> tuple[Fraction, Terms]:
     """Return the cost of each bound, and the terms that remain for the question itself."""
     if wanted.epsilon is None:
         raise NotAllowed(
@@ -175,11 +185,11 @@ def divided(draft: Draft, wanted: Terms) -> tuple[Fraction, Terms]:
             instead='epsilon="0.5"',
             place=draft.view.place,
         )
-    part = wanted.epsilon * PART / len(wanted_bounds(draft))
-    return part, wanted.share(1 - PART)
+    part = wanted.epsilon * BOUND_SHARE / len(wanted_bounds(draft))
+    return part, wanted.share(1 - BOUND_SHARE)
 
 
-def affordable(missing: Sequence[Plan], plans: Sequence[Plan], left: Left) -> None:
+def affordable(missing: Sequence[Plan], plans: Sequence[Plan], left: Remaining) -> None:
     """Refuse before a bound is bought if there is no room for the question that needs it."""
     bounds = [each.loss for each in missing]
     if bounds and not any(sum(bounds, plan.loss) in left for plan in plans):
@@ -190,18 +200,18 @@ def affordable(missing: Sequence[Plan], plans: Sequence[Plan], left: Left) -> No
         )
 
 
-def foretold(draft: Draft, part: Fraction) -> tuple[str, ...]:
+def search_text(draft: Draft, part: Fraction) -> tuple[str, ...]:
     """Return the explanation of finding the bounds, in words."""
     return tuple(
         f"The upper bound of {each.name} is found first, for ε = {show(part)} more, unless one as good was found"
-        f" before; this is for {show(each.auto + ASSUMED)}. It wants many more than"
+        f" before; this is for {show(each.auto_lower + ASSUMED)}. It wants many more than"
         f" {math.ceil(_leaves(plan_of(draft, each, part))):,} rows: about as many may be cut off."
         for each in wanted_bounds(draft)
-        if each.auto is not None
+        if each.auto_lower is not None
     )
 
 
-def lowered(
+def with_found_bound(
     plan: Plan, released: Released, catalogue: Catalogue, column: Column, again: Callable[[Catalogue], Draft]
 ) -> tuple[Draft, Catalogue, Fraction]:
     """Return the draft and the catalogue with the released bound, or with the highest one below it with which the
@@ -211,7 +221,7 @@ def lowered(
     """
     rungs = _ceilings(plan).rungs[: int(released.sums[0][0][0]) + 1]
     for high in reversed(rungs):
-        known = bounded(catalogue, str(plan.table), column.name, high)
+        known = with_upper_bound(catalogue, str(plan.table), column.name, high)
         try:
             return again(known), known, high
         except NotAllowed:
@@ -220,15 +230,15 @@ def lowered(
     raise AssertionError("a ladder has rungs")
 
 
-def found_said(column: Column, high: Fraction, plan: Plan, *, before: bool) -> str:
+def found_text(column: Column, high: Fraction, plan: Plan, *, before: bool) -> str:
     """Return a remark on the bound that was found, now or earlier.
 
     Because  ten times as much is three rungs further up, which would have been chosen with more rows in between.
     """
-    assert column.auto is not None
+    assert column.auto_lower is not None
     when = "earlier, and costs nothing now; it was" if before else "in the data,"
     return (
-        f"{column.name} is clamped to {show(column.auto)} to {show(high)}: the upper bound was found {when}"
+        f"{column.name} is clamped to {show(column.auto_lower)} to {show(high)}: the upper bound was found {when}"
         f" for ε = {show(plan.laws[0])}. Fewer than {math.ceil(_leaves(plan)):,} rows are between it and ten times as"
         " much, with 95 % confidence; margins do not cover what is cut off."
     )
@@ -241,9 +251,9 @@ def ask_bounded(
 
     A question that was asked before is asked with the bounds of then, so that it is the same, and free.
     """
-    columns, (part, rest) = wanted_bounds(draft), divided(draft, wanted)
+    columns, (part, rest) = wanted_bounds(draft), split_cost(draft, wanted)
     paid = context.paid()
-    options = choices([plan_of(draft, column, part) for column in columns], paid)
+    options = bounds_to_use([plan_of(draft, column, part) for column in columns], paid)
     plans = plans_of(draft, rest, context)
     context.check(plans[0])
     affordable([each for each in options[-1] if each not in paid], plans, context.left())
@@ -251,13 +261,13 @@ def ask_bounded(
         catalogue, spent, said = context.catalogue, Loss.ZERO, list[str]()
         sold = yield [Purchase((bound,)) for bound in bounds]
         for column, each in zip(columns, sold, strict=True):
-            draft, catalogue, high = lowered(each.plan, each.released, catalogue, column, again)
+            draft, catalogue, high = with_found_bound(each.plan, each.released, catalogue, column, again)
             spent += each.bill.cost
-            said.append(found_said(column, high, each.plan, before=each.plan in paid))
-        draft = rest.reachable(draft)
+            said.append(found_text(column, high, each.plan, before=each.plan in paid))
+        draft = rest.check_terms(draft)
         plans = plans_of(draft, rest, context)
         if any(plan in paid for plan in plans):
             break
     answer = yield from buy(draft, plans, rest.confidence)
-    heard = replace(answer.heard, cost=spent + answer.cost, remarks=(*said, *answer.heard.remarks))
-    return replace(answer, heard=heard)
+    heard = replace(answer.bill, cost=spent + answer.cost, remarks=(*said, *answer.bill.remarks))
+    return replace(answer, bill=heard)

@@ -14,114 +14,118 @@ from itertools import chain, islice
 from typing import Any
 
 from discreet.answers.answer import Answer
-from discreet.answers.explanation import Explanation, Explanations, Planned, listed
+from discreet.answers.explanation import Explanation, Explanations, PlannedQuestion, place_ranges
 from discreet.core import work
 from discreet.core.exact import Number
-from discreet.core.loss import Left, Loss
+from discreet.core.loss import Loss, Remaining
 from discreet.errors import BudgetExceeded, NotAllowed, NotUnderstood
-from discreet.plan.compile.alternatives import MOST_PLANNED, joined, other_readings
-from discreet.plan.counts import ALL, counted
+from discreet.plan.compile.alternatives import MAX_PLANNED, other_readings, with_count_batches
+from discreet.plan.counts import ALL, counted_conditions
 from discreet.plan.draft import Alternative, Draft
-from discreet.plan.expressions.tree import Apply, Literal, Tree, both
+from discreet.plan.expressions.tree import Apply, Literal, Tree, conjunction
 from discreet.plan.measures.statistic import Statistic
 from discreet.plan.measures.sums import Sums
 from discreet.plan.plan import Plan
-from discreet.plan.pricing import bought_rho
+from discreet.plan.pricing import rho_for
 from discreet.plan.reading import Reading
 from discreet.plan.regions import regions
 from discreet.plan.terms import Terms, read_terms
 from discreet.procedures.auto_bounds import wanted_bounds
 from discreet.procedures.procedure import Context, Past, Procedure, Purchase
-from discreet.procedures.recall import again, plans_of, recalled
-from discreet.procedures.single import ask, explain, explained
+from discreet.procedures.recall import find_paid, plans_of, recall_plans
+from discreet.procedures.single import ask, explain, explanation_of
 from discreet.sql.parameters import Parameters, Params
 
 __all__ = [
-    "MOST_QUESTIONS",
-    "Division",
-    "Joint",
+    "MAX_QUESTIONS",
+    "BatchPlan",
+    "BatchQuestion",
     "ask_many",
-    "divided",
+    "batch_question",
+    "batch_terms",
+    "countable_together",
+    "divide_batch",
     "explain_many",
-    "joint",
-    "no_room",
-    "several",
-    "together",
-    "wanted_once",
+    "over_budget",
+    "read_questions",
 ]
 
-MOST_QUESTIONS = 1000
+MAX_QUESTIONS = 1000
 
 FILTERS = (
     "These counts were answered one by one, because which rows of a unit count depends on the question. One SELECT with"
     " one COUNT(*) FILTER (WHERE …) for each would be more accurate."
 )
 
-Asked = Sequence[tuple[str, Params]]
+Questions = Sequence[tuple[str, Params]]
 
 
 @dataclass(frozen=True)
-class Division:
+class BatchPlan:
     """Several questions, by their places: those that are answered together, and the terms of each other one."""
 
-    joints: tuple[tuple[tuple[int, ...], Joint], ...]
-    alone: Mapping[int, Terms]
-    apart: frozenset[int]  # counts that one question would answer better
+    batches: tuple[tuple[tuple[int, ...], BatchQuestion], ...]
+    singles: Mapping[int, Terms]
+    separate_counts: frozenset[int]  # counts that one question would answer better
 
     @property
     def ways(self) -> tuple[tuple[int, ...], ...]:
         """The places of the questions of each joint release."""
-        return tuple(places for places, _ in self.joints)
+        return tuple(places for places, _ in self.batches)
 
     def remarks(self, place: int) -> tuple[str, ...]:
         """Return the remarks on an answer."""
-        if place in self.apart:
+        if place in self.separate_counts:
             return (FILTERS,)
         return tuple(
-            found.remark if not self.alone and len(self.joints) == 1 else f"Questions {listed(places)}: {found.remark}"
-            for places, found in self.joints
+            found.remark
+            if not self.singles and len(self.batches) == 1
+            else f"Questions {place_ranges(places)}: {found.remark}"
+            for places, found in self.batches
             if place in places
         )
 
 
-def ask_many(asked: Asked, wanted: Terms, context: Context) -> Procedure[list[Answer]]:
+def ask_many(asked: Questions, wanted: Terms, context: Context) -> Procedure[list[Answer]]:
     """Answer several questions, for one cost or with every number within a margin; the same again is free.
 
     All questions but those that need automatic bounds are bought together, all or none.
     """
     (found, every), answers = _divided(asked, wanted, context, context.left()), dict[int, Answer]()
-    drafts = {n: own.reachable(every[n]) for n, own in found.alone.items()}
+    drafts = {n: own.check_terms(every[n]) for n, own in found.singles.items()}
     known = [n for n in drafts if not wanted_bounds(drafts[n])]  # automatic bounds are bought first
-    wants = [plans_of(drafts[n], found.alone[n], context) for n in known]
-    sold = yield [Purchase(plans) for plans in (*(each.plans for _, each in found.joints), *wants)]
-    for (places, together), one in zip(found.joints, sold, strict=False):
+    wants = [plans_of(drafts[n], found.singles[n], context) for n in known]
+    sold = yield [Purchase(plans) for plans in (*(each.plans for _, each in found.batches), *wants)]
+    for (places, together), one in zip(found.batches, sold, strict=False):
         for n, draft in zip(places, together.read(one.plan), strict=True):
             answers[n] = Answer.of(draft, one.plan, one.released, one.bill, confidence=wanted.confidence)
-    for n, one in zip(known, sold[len(found.joints) :], strict=True):
+    for n, one in zip(known, sold[len(found.batches) :], strict=True):
         answers[n] = Answer.of(drafts[n], one.plan, one.released, one.bill, confidence=wanted.confidence)
-    for n, own in found.alone.items():
+    for n, own in found.singles.items():
         if n not in known:
             answers[n] = yield from ask(*asked[n], own, context)
     return [answers[n].remarked(*found.remarks(n)) for n in range(len(answers))]
 
 
-def explain_many(asked: Asked, wanted: Terms, context: Context) -> Explanations:
+def explain_many(asked: Questions, wanted: Terms, context: Context) -> Explanations:
     """Explain what `ask_many` would cost, and how exact every number would be."""
     (found, drafts), each = _divided(asked, wanted, context, None), dict[int, Explanation]()
-    for places, together in found.joints:
-        one = explained(together.whole, together.plans, wanted, context)
+    for places, together in found.batches:
+        one = explanation_of(together.draft, together.plans, wanted, context)
         for n, draft in zip(places, together.read(one.plan), strict=True):
-            each[n] = replace(one, origin=Planned(draft.measured(one.plan.measures), one.plan))
-    each |= {n: explain(drafts[n], own, context) for n, own in found.alone.items()}
+            each[n] = replace(one, origin=PlannedQuestion(draft.measured(one.plan.measures), one.plan))
+    each |= {n: explain(drafts[n], own, context) for n, own in found.singles.items()}
     left, told = context.left(), tuple(each[n] for n in range(len(each)))
-    beside = tuple(dict.fromkeys(remark for n in sorted(found.apart) for remark in found.remarks(n)))
+    beside = tuple(dict.fromkeys(remark for n in sorted(found.separate_counts) for remark in found.remarks(n)))
     return Explanations(told, found.ways, str(left), Explanations.total(told) in left, beside)
 
 
-def _divided(asked: Asked, wanted: Terms, context: Context, left: Left | None) -> tuple[Division, Sequence[Draft]]:
+def _divided(
+    asked: Questions, wanted: Terms, context: Context, left: Remaining | None
+) -> tuple[BatchPlan, Sequence[Draft]]:
     """Compile and divide several questions; refuse if they are too much work together."""
     drafts = dict[Any, Draft]()
-    with work.counted(work.MOST_WORK_TOGETHER, together=True):
+    with work.limited_work(work.MAX_WORK_TOGETHER, together=True):
         keys = [(each if isinstance(each, str) else None, Parameters.of(given).key) for each, given in asked]
         for key, each in zip(keys, asked, strict=True):
             work.spend(work.QUESTION)
@@ -129,22 +133,22 @@ def _divided(asked: Asked, wanted: Terms, context: Context, left: Left | None) -
                 drafts[key], steps = context.worked(*each)
                 work.spend(steps)
         found = [drafts[key] for key in keys]
-        return divided(found, wanted, context.paid(), left), found
+        return divide_batch(found, wanted, context.paid(), left), found
 
 
-def several(questions: Iterable[str], params: Params) -> list[tuple[str, Params]]:
+def read_questions(questions: Iterable[str], params: Params) -> list[tuple[str, Params]]:
     """Read a list of questions, each with its parameters, or refuse."""
     texts = isinstance(questions, Iterable) and not isinstance(questions, (str, bytes, Mapping))
-    found = list(islice(questions, MOST_QUESTIONS + 1)) if texts else []
+    found = list(islice(questions, MAX_QUESTIONS + 1)) if texts else []
     if not found:
         raise NotUnderstood(
             "questions are a list of SQL texts.",
             code="wrong-argument",
             instead='ask_many(["SELECT …", "SELECT …"], epsilon=1)',
         )
-    if len(found) > MOST_QUESTIONS:
+    if len(found) > MAX_QUESTIONS:
         raise NotUnderstood(
-            "these are too many questions.", code="too-large", instead=f"at most {MOST_QUESTIONS:,} at once"
+            "these are too many questions.", code="too-large", instead=f"at most {MAX_QUESTIONS:,} at once"
         )
     if isinstance(params, Mapping):
         return [(each, _used(params, each, n == 0, found)) for n, each in enumerate(found)]
@@ -182,7 +186,7 @@ def _used(params: Mapping[str, object], text: str, first: bool, texts: Sequence[
     return {name: each for name, each in params.items() if has(name, text) or (first and name in nowhere)} or None
 
 
-def wanted_once(epsilon: Number | None, within: Number | None, confidence: Number, default: Fraction | None) -> Terms:
+def batch_terms(epsilon: Number | None, within: Number | None, confidence: Number, default: Fraction | None) -> Terms:
     """Read the cost of all questions together, or the margin of each number; or refuse."""
     if epsilon is None and within is None and default is None:
         raise NotUnderstood(
@@ -200,7 +204,7 @@ def wanted_once(epsilon: Number | None, within: Number | None, confidence: Numbe
     return wanted
 
 
-def divided(drafts: Sequence[Draft], wanted: Terms, earlier: Past, left: Left | None) -> Division:
+def divide_batch(drafts: Sequence[Draft], wanted: Terms, earlier: Past, left: Remaining | None) -> BatchPlan:
     """Divide several questions into joint releases and single ones, on these terms; refuse if not all fit into `left`.
 
     Promise  all that are returned can be bought, one after another, from `left`; None skips this check.
@@ -208,43 +212,43 @@ def divided(drafts: Sequence[Draft], wanted: Terms, earlier: Past, left: Left | 
              of its plans that has room beside those before it.
     """
     different = len(set(drafts))
-    joints, alone = list[tuple[tuple[int, ...], Joint]](), dict.fromkeys(range(len(drafts)))
+    joints, alone = list[tuple[tuple[int, ...], BatchQuestion]](), dict.fromkeys(range(len(drafts)))
     for places in _together(drafts, wanted):
         some = [drafts[n] for n in places]
         if not some:
             continue
         try:
-            found = joint(some, wanted.share(Fraction(len(set(some)), different)), earlier, left)
+            found = batch_question(some, wanted.share(Fraction(len(set(some)), different)), earlier, left)
         except BudgetExceeded:
-            raise no_room(Loss(pure=wanted.epsilon), left) from None
+            raise over_budget(Loss(pure=wanted.epsilon), left) from None
         if found is not None:
             joints.append((tuple(places), found))
             for n in places:
                 del alone[n]
     one = wanted.share(Fraction(1, different))
     rest = {drafts[n]: one.at_known_cost(drafts[n], wanted_bounds) for n in alone}
-    costs = (wanted.least_cost(each.whole) for _, each in joints)
-    wanted.allowed(chain(costs, (each.most or Fraction(0) for each in rest.values())))
+    costs = (wanted.least_cost(each.draft) for _, each in joints)
+    wanted.check_allowed(chain(costs, (each.most or Fraction(0) for each in rest.values())))
     if rest or len(joints) > 1:  # a single release is refused by the ledger
         _room([*(each.plans for _, each in joints), *(own.plans(each) for each, own in rest.items())], earlier, left)
     own = dict.fromkeys(alone, one.uncapped())
     apart = [n for places in _together(drafts, wanted) for n in places if n in alone and drafts[n].caps.most_rows > 1]
-    return Division(tuple(joints), own, frozenset(apart))
+    return BatchPlan(tuple(joints), own, frozenset(apart))
 
 
 def _together(drafts: Sequence[Draft], wanted: Terms) -> list[list[int]]:
     """Return the places of counts that may be answered together on these terms."""
-    return [[n for n in places if wanted.joins(drafts[n])] for places in together(drafts)]
+    return [[n for n in places if wanted.can_batch(drafts[n])] for places in countable_together(drafts)]
 
 
-def _room(parts: Sequence[tuple[Plan, ...]], earlier: Past, left: Left | None) -> None:
+def _room(parts: Sequence[tuple[Plan, ...]], earlier: Past, left: Remaining | None) -> None:
     """Refuse parts that do not fit as a whole, each by the first of its plans that fits after those before it."""
     spent = Loss.ZERO
     for plans in parts if left is not None else ():
         costs = (spent if each in earlier else spent + each.loss for each in plans)
         found = next((each for each in costs if left is not None and each in left), None)
         if found is None:
-            raise no_room(sum((each[0].loss for each in parts if each[0] not in earlier), start=Loss.ZERO), left)
+            raise over_budget(sum((each[0].loss for each in parts if each[0] not in earlier), start=Loss.ZERO), left)
         spent = found
 
 
@@ -252,16 +256,16 @@ def _room(parts: Sequence[tuple[Plan, ...]], earlier: Past, left: Left | None) -
 
 
 @dataclass(frozen=True)
-class Joint:
+class BatchQuestion:
     """Several questions as one, and the plans that answer it, the one of least expected error first."""
 
     drafts: tuple[Draft, ...]
-    whole: Draft
+    draft: Draft
     plans: tuple[Plan, ...]
 
     def read(self, plan: Plan) -> list[Draft]:
         """Return the draft of each question over the joint release."""
-        readings = self.whole.measured(plan.measures).readings
+        readings = self.draft.measured(plan.measures).readings
         place = dict(zip(_different(self.drafts), readings, strict=True))
         return [
             replace(
@@ -277,16 +281,18 @@ class Joint:
         return f"{len(self.drafts)} questions were answered together, from one release; the cost is that of all."
 
 
-def together(drafts: Sequence[Draft]) -> list[list[int]]:
+def countable_together(drafts: Sequence[Draft]) -> list[list[int]]:
     """Return the places of questions that only count the rows of one table, for each table."""
     found: dict[Any, list[int]] = {}
     for n, each in enumerate(drafts):
-        if isinstance(each.relation, str) and not each.keys and counted(each):
+        if isinstance(each.relation, str) and not each.keys and counted_conditions(each):
             found.setdefault((each.relation, each.caps), []).append(n)
     return [each for each in found.values() if len({drafts[n] for n in each}) > 1]
 
 
-def joint(drafts: Sequence[Draft], wanted: Terms, earlier: Past, left: Left | None) -> Joint | None:
+def batch_question(
+    drafts: Sequence[Draft], wanted: Terms, earlier: Past, left: Remaining | None
+) -> BatchQuestion | None:
     """Return the questions as one that counts everything, with its plans; None if they must be asked one by one.
 
     A batch that was paid for before, in any order, is asked again with its old plan: it is the same question, whatever
@@ -294,23 +300,23 @@ def joint(drafts: Sequence[Draft], wanted: Terms, earlier: Past, left: Left | No
     each question, and one choice for all would drop rows that a question on its own would use: then the result is None.
     """
     whole = _merged(drafts)
-    found = None if whole is None else regions(list(_different(drafts).values()), MOST_PLANNED)
+    found = None if whole is None else regions(list(_different(drafts).values()), MAX_PLANNED)
     if whole is None or found is None or not found.codes:
         return None
     if wanted.epsilon is not None:
-        rho = bought_rho(whole.catalogue.budget, wanted.epsilon)
-        if before := again(earlier, whole, (found.code, found.codes), [Loss(pure=wanted.epsilon), Loss(rho=rho)]):
+        rho = rho_for(whole.catalogue.budget, wanted.epsilon)
+        if before := find_paid(earlier, whole, (found.code, found.codes), [Loss(pure=wanted.epsilon), Loss(rho=rho)]):
             once_more = Alternative(measures=before.measures, readings=other_readings(whole, found))
-            return Joint(tuple(drafts), replace(whole, alternatives=(once_more,)), (before,))
-        least = min(wanted.epsilon, wanted.epsilon**2) / (16 * MOST_PLANNED)  # of any plan: before one is looked for
+            return BatchQuestion(tuple(drafts), replace(whole, alternatives=(once_more,)), (before,))
+        least = min(wanted.epsilon, wanted.epsilon**2) / (16 * MAX_PLANNED)  # of any plan: before one is looked for
         room = left is None or Loss(pure=wanted.epsilon, rho=least) in left or (rho and Loss(rho=rho) in left)
         if not room:
-            raise no_room(Loss(pure=wanted.epsilon), left)
-    whole = joined(whole, found)
-    return Joint(tuple(drafts), whole, recalled(whole, wanted.plans(whole), earlier))
+            raise over_budget(Loss(pure=wanted.epsilon), left)
+    whole = with_count_batches(whole, found)
+    return BatchQuestion(tuple(drafts), whole, recall_plans(whole, wanted.plans(whole), earlier))
 
 
-def no_room(cost: Loss, left: Left | None) -> BudgetExceeded:
+def over_budget(cost: Loss, left: Remaining | None) -> BudgetExceeded:
     """Return the refusal of several questions, with their cost and what is left."""
     return BudgetExceeded(
         f"the budget has no room for all of these: together they cost {cost}.",
@@ -323,7 +329,7 @@ def _merged(drafts: Sequence[Draft]) -> Draft | None:
     """Return one draft that counts what several count; None if they cannot be one."""
     first = drafts[0]
     alike = first.caps.most_rows == 1 and all(_alike(each, first) for each in drafts)
-    if not alike or len(set(drafts)) < 2 or not all(counted(each) for each in drafts):
+    if not alike or len(set(drafts)) < 2 or not all(counted_conditions(each) for each in drafts):
         return None
     trees = _different(drafts).values()
     one = Literal(value=1)
@@ -353,4 +359,4 @@ def _different(drafts: Sequence[Draft]) -> dict[str, Tree | None]:
 
 def _trees(draft: Draft) -> list[Tree | None]:
     """Return for each number of a question the condition on the rows that it counts; None for all rows."""
-    return [both(draft.where, None if each == ALL else each) for each in counted(draft)]
+    return [conjunction(draft.where, None if each == ALL else each) for each in counted_conditions(draft)]

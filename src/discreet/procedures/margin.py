@@ -15,15 +15,15 @@ from discreet.plan.pricing import plans_for
 from discreet.plan.terms import Terms, Within
 from discreet.procedures.procedure import Context, Procedure, buy
 
-__all__ = ["UNKNOWN", "ask_within", "enough", "first_cost", "next_cost"]
+__all__ = ["UNKNOWN", "ask_within", "first_cost", "margin_is_met", "next_cost"]
 
 UNKNOWN = "The margin depends on the data: asking starts with this cost, and spends more until it is reached."
 HOPELESS = (
     "The margin was not reached, because a number is NULL or too close to zero for a relative margin. Set epsilon= to"
     " allow a higher cost."
 )
-ROOM = Fraction(21, 20)  # a little more than the estimate, so that one more answer is mostly enough
-MOST, LEAST = 16, Fraction(3, 2)  # the largest and the least factor from one cost to the next
+SAFETY_FACTOR = Fraction(21, 20)  # a little more than the estimate, so that one more answer is mostly enough
+MAX_RAISE, MIN_RAISE = 16, Fraction(3, 2)  # the largest and the least factor from one cost to the next
 
 
 def first_cost(budget: Fraction, wanted: Within) -> Fraction:
@@ -39,7 +39,7 @@ def ask_within(draft: Draft, wanted: Within, context: Context) -> Procedure[Answ
     cost = first_cost(context.budget.epsilon, wanted)
     answer = yield from buy(draft, plans_for(draft, cost, wanted.delta), wanted.confidence)
     spent, remark, lost = answer.cost, "", False
-    while not enough(answer, wanted):
+    while not margin_is_met(answer, wanted):
         before, lost = lost, _lost(answer, wanted)
         if before and lost and wanted.most is None:
             remark = HOPELESS
@@ -54,8 +54,8 @@ def ask_within(draft: Draft, wanted: Within, context: Context) -> Procedure[Answ
             remark = "The margin was not reached: it would cost more than is left."
             break
         spent = spent + answer.cost
-    heard = answer.heard
-    return replace(answer, heard=replace(heard, cost=spent, remarks=(*heard.remarks, *([remark] if remark else []))))
+    heard = answer.bill
+    return replace(answer, bill=replace(heard, cost=spent, remarks=(*heard.remarks, *([remark] if remark else []))))
 
 
 def _lost(answer: Answer, wanted: Within) -> bool:
@@ -64,7 +64,7 @@ def _lost(answer: Answer, wanted: Within) -> bool:
     return math.isinf(worst) or (wanted.relative and worst * float(wanted.margin) >= 1)
 
 
-def enough(answer: Answer, wanted: Terms) -> bool:
+def margin_is_met(answer: Answer, wanted: Terms) -> bool:
     """Return True if every number is as exact as was asked for."""
     return wanted.met(_numbers(answer, wanted))
 
@@ -72,7 +72,11 @@ def enough(answer: Answer, wanted: Terms) -> bool:
 def next_cost(answer: Answer, cost: Fraction, wanted: Within) -> Fraction:
     """Return the cost of a better answer, rounded up to three digits: margins shrink in proportion to ε."""
     worst = wanted.worst(_numbers(answer, wanted))
-    factor = Fraction(MOST) if not math.isfinite(worst) else min(Fraction(MOST), max(LEAST, ROOM * Fraction(worst)))
+    factor = (
+        Fraction(MAX_RAISE)
+        if not math.isfinite(worst)
+        else min(Fraction(MAX_RAISE), max(MIN_RAISE, SAFETY_FACTOR * Fraction(worst)))
+    )
     cost = cost * factor
     digits = 3 - len(str(int(cost))) if cost >= 1 else 2 - math.floor(math.log10(cost))
     return Fraction(math.ceil(cost * Fraction(10) ** digits)) / Fraction(10) ** digits

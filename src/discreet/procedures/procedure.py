@@ -15,7 +15,7 @@ from typing import Protocol, TypeVar
 from discreet.answers.answer import Answer
 from discreet.answers.bill import Bill
 from discreet.catalogue.schema import Catalogue
-from discreet.core.loss import Budget, Left
+from discreet.core.loss import Budget, Remaining
 from discreet.engines.engine import Snapshot
 from discreet.kernel.check import check
 from discreet.plan.draft import Draft
@@ -72,7 +72,7 @@ class Context:
     snapshot: Snapshot
     catalogue: Catalogue  # of the snapshot, with bounds assumed where they are to be found
     paid: Callable[[], Past]  # of the snapshot's version
-    left: Callable[[], Left]  # for the analyst
+    left: Callable[[], Remaining]  # for the analyst
     remarks: tuple[str, ...]  # beside every answer
     worked: Callable[[str, Params], tuple[Draft, int]]  # the draft of a text, and the steps of work of compiling it
     compiled: Callable[[str | Select, Params, Catalogue], Draft]

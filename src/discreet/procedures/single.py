@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from discreet.answers.answer import Answer
-from discreet.answers.explanation import Explanation, Planned
+from discreet.answers.explanation import Explanation, PlannedQuestion
 from discreet.errors import NotAllowed
 from discreet.plan.draft import Draft
 from discreet.plan.plan import Plan
 from discreet.plan.pricing import plans_for
 from discreet.plan.terms import Terms
 from discreet.procedures import auto_bounds
-from discreet.procedures.margin import UNKNOWN, ask_within, enough, first_cost
+from discreet.procedures.margin import UNKNOWN, ask_within, first_cost, margin_is_met
 from discreet.procedures.procedure import Context, Procedure, buy
 from discreet.procedures.recall import plans_of
-from discreet.procedures.reuse import follow
+from discreet.procedures.reuse import derive_answer
 from discreet.sql.parameters import Params
 from discreet.sql.query import Select
 
-__all__ = ["ask", "ask_free", "explain", "explained"]
+__all__ = ["ask", "ask_free", "explain", "explanation_of"]
 
 GAUSSIAN = (
     "This plan uses Gaussian noise: afterwards the budget is counted in ρ, and what is left of pure ε cannot be spent."
@@ -26,11 +26,11 @@ GAUSSIAN = (
 
 def ask(question: str | Select, params: Params, wanted: Terms, context: Context) -> Procedure[Answer]:
     """Answer a question for a cost, or at the least cost for a margin; the same again is free."""
-    draft = wanted.reachable(context.draft(question, params))
+    draft = wanted.check_terms(context.draft(question, params))
     if auto_bounds.wanted_bounds(draft):
         again = lambda known: context.compiled(question, params, known)  # noqa: E731
         return (yield from auto_bounds.ask_bounded(draft, again, wanted, context))
-    if (sought := wanted.sought(draft)) is not None:
+    if (sought := wanted.data_dependent_margin(draft)) is not None:
         return (yield from ask_within(draft, sought, context))
     return (yield from buy(draft, plans_of(draft, wanted, context), wanted.confidence))
 
@@ -38,8 +38,8 @@ def ask(question: str | Select, params: Params, wanted: Terms, context: Context)
 def ask_free(sql: str, params: Params, wanted: Terms, context: Context, *, or_buy: bool) -> Procedure[Answer]:
     """Answer a question from earlier answers, for free; if it cannot be derived from them, buy it or refuse."""
     draft = context.draft(sql, params)
-    found = yield from follow(draft, wanted, context)
-    if found is not None and enough(found, wanted):
+    found = yield from derive_answer(draft, wanted, context)
+    if found is not None and margin_is_met(found, wanted):
         return found
     if not or_buy:
         raise NotAllowed(
@@ -53,20 +53,20 @@ def ask_free(sql: str, params: Params, wanted: Terms, context: Context, *, or_bu
 
 def explain(draft: Draft, wanted: Terms, context: Context) -> Explanation:
     """Explain what asking a question would cost and how exact the answer would be."""
-    draft = wanted.reachable(draft)
+    draft = wanted.check_terms(draft)
     remarks: tuple[str, ...] = ()
     if auto_bounds.wanted_bounds(draft):
-        part, wanted = auto_bounds.divided(draft, wanted)
-        remarks = auto_bounds.foretold(draft, part)
-    if (sought := wanted.sought(draft)) is not None:
+        part, wanted = auto_bounds.split_cost(draft, wanted)
+        remarks = auto_bounds.search_text(draft, part)
+    if (sought := wanted.data_dependent_margin(draft)) is not None:
         remarks = (UNKNOWN,)
         plans = plans_for(draft, first_cost(context.budget.epsilon, sought), sought.delta)
     else:
         plans = plans_of(draft, wanted, context)
-    return explained(draft, plans, wanted, context, remarks)
+    return explanation_of(draft, plans, wanted, context, remarks)
 
 
-def explained(
+def explanation_of(
     draft: Draft, plans: tuple[Plan, ...], wanted: Terms, context: Context, remarks: tuple[str, ...] = ()
 ) -> Explanation:
     """Explain the first of these plans that fits: its cost and its margins."""
@@ -76,5 +76,5 @@ def explained(
     remarks += context.snapshot.remarks(plan)
     if plan.loss.pure is None:
         remarks += (GAUSSIAN,)
-    planned, sql = Planned(draft.measured(plan.measures), plan), context.snapshot.sql(plan)
+    planned, sql = PlannedQuestion(draft.measured(plan.measures), plan), context.snapshot.sql(plan)
     return Explanation(planned, wanted.confidence, str(left), sql, plan.loss in left, remarks)

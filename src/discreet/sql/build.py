@@ -8,7 +8,7 @@ from fractions import Fraction
 from discreet.errors import Place
 from discreet.sql import query as q
 
-__all__ = ["call", "column", "conjunction", "number", "select", "table", "total", "truth", "width_bucket"]
+__all__ = ["aggregate_of", "call", "column", "conjunction", "number", "select", "table", "truth", "width_bucket"]
 
 NOWHERE = Place("", 0, 0)
 
@@ -43,7 +43,7 @@ def conjunction(conditions: Sequence[q.Expression]) -> q.Expression:
     return conditions[0]
 
 
-def total(function: str, of: q.Expression | None = None) -> q.Aggregate:
+def aggregate_of(function: str, of: q.Expression | None = None) -> q.Aggregate:
     """Return an aggregate of many rows; without `of`, COUNT(*)."""
     return q.Aggregate(function=function, argument=of, place=NOWHERE)
 

@@ -16,7 +16,7 @@ MONTHS = {"month": 1, "quarter": 3, "year": 12}
 DAYS = {"day": 1, "week": 7}
 MICROSECONDS = {"microsecond": 1, "millisecond": 1000, "second": 10**6, "minute": 60 * 10**6, "hour": 3600 * 10**6}
 SHORT = {"mon": "month", "min": "minute", "sec": "second", "hr": "hour", "yr": "year"}
-MOST = 1000  # years of an interval
+MAX_INTERVAL_YEARS = 1000  # years of an interval
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class Interval:
 
     @property
     def reasonable(self) -> bool:
-        """Return True if the interval is not longer than `MOST` years."""
+        """Return True if the interval is not longer than `MAX_INTERVAL_YEARS` years."""
         days = abs(self.days) + abs(self.microseconds) // (24 * MICROSECONDS["hour"])
-        return abs(self.months) <= 12 * MOST and days <= 365 * MOST
+        return abs(self.months) <= 12 * MAX_INTERVAL_YEARS and days <= 365 * MAX_INTERVAL_YEARS
 
 
 def iso(text: str) -> date | datetime | None:

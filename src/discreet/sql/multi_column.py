@@ -13,14 +13,14 @@ from sqlglot import exp
 from discreet.sql import query as q
 from discreet.sql.allowlist import AGGREGATES, QUANTILES
 
-__all__ = ["BINNED", "MOST_LISTED", "binned", "histogram", "labelled", "one_by_one", "renumber"]
+__all__ = ["BINNED", "MAX_LISTED", "binned", "expand_quantiles", "histogram", "labelled", "renumber"]
 
-MOST_LISTED = 50
+MAX_LISTED = 50
 BINNED = ("histogram", "histogram_exact")  # of upper ends of bins, and of values
 OF_A_LIST = ("QUANTILE_LOW", "QUANTILE_HIGH")
 
 
-def one_by_one(item: Any) -> list[Any]:
+def expand_quantiles(item: Any) -> list[Any]:
     """Expand a list of quantiles to a column for each: QUANTILE(x, [0.25, 0.5]) AS q becomes q_0.25 and q_0.5."""
     inner = item.this if isinstance(item, exp.Alias) else item
     while isinstance(inner, (exp.Filter, exp.WithinGroup)):
@@ -30,7 +30,7 @@ def one_by_one(item: Any) -> list[Any]:
     listed = next((each for each in parts if isinstance(each, exp.Array)), None)
     if listed is None or not (called or AGGREGATES.get(type(inner)) in QUANTILES):
         return [item]
-    if not 1 <= len(listed.expressions) <= MOST_LISTED:
+    if not 1 <= len(listed.expressions) <= MAX_LISTED:
         return [item]
     found = []
     for n, share in enumerate(listed.expressions):

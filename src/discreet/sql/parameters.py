@@ -20,19 +20,19 @@ from discreet.errors import NotUnderstood, Place
 from discreet.numerals import rational
 from discreet.sql import query as q
 
-__all__ = ["UNHEARD", "Parameters", "marked"]
+__all__ = ["UNHEARD", "Parameters", "mark_parameters"]
 
 UNHEARD = re.compile("[\0\ud800-\udfff]")  # NUL and halves of letters, which no engine can hold
 ENDS = re.compile(r"[\w\])\"']")  # the end of a value, after which a colon means something else
 NAME = re.compile(r"\w{1,200}")
-MOST = 2_000  # parameters
-LONGEST = 20_000  # letters of all texts together
-LARGEST = 10**40
+MAX_PARAMETERS = 2_000  # parameters
+MAX_TEXT_CHARS = 20_000  # letters of all texts together
+MAX_NUMBER = 10**40
 KNOWN = "true or false, numbers, texts, dates, datetimes and None"
 Params = Sequence[Any] | Mapping[str, Any] | None
 
 
-def marked(tokens: list[Token], text: str) -> tuple[list[Token], dict[int, str]]:
+def mark_parameters(tokens: list[Token], text: str) -> tuple[list[Token], dict[int, str]]:
     """Merge each parameter of a text into one token; return the tokens, and names of parameters by where they start."""
     found: list[Token] = []
     names: dict[int, str] = {}
@@ -75,14 +75,16 @@ class Parameters:
             )
         named = isinstance(given, Mapping)
         pairs = dict(given) if isinstance(given, Mapping) else {str(n): each for n, each in enumerate(given, start=1)}
-        if len(pairs) > MOST or not all(isinstance(name, str) and NAME.fullmatch(name) for name in pairs):
+        if len(pairs) > MAX_PARAMETERS or not all(isinstance(name, str) and NAME.fullmatch(name) for name in pairs):
             raise NotUnderstood(
-                f"params are at most {MOST:,}, by simple names.", code="wrong-parameter", instead='params={"age": 65}'
+                f"params are at most {MAX_PARAMETERS:,}, by simple names.",
+                code="wrong-parameter",
+                instead='params={"age": 65}',
             )
         values = {name: _value(name, each) for name, each in pairs.items()}
-        if sum(len(each) for each in values.values() if isinstance(each, str)) > LONGEST:
+        if sum(len(each) for each in values.values() if isinstance(each, str)) > MAX_TEXT_CHARS:
             raise NotUnderstood(
-                f"params have at most {LONGEST:,} letters.", code="too-large", instead="ask in several parts"
+                f"params have at most {MAX_TEXT_CHARS:,} letters.", code="too-large", instead="ask in several parts"
             )
         return cls(values, named)
 
@@ -159,7 +161,7 @@ def _value(name: str, given: Any) -> q.Value:
 
 
 def _sized(name: str, value: int | Fraction) -> int | Fraction:
-    if not -LARGEST < value < LARGEST or Fraction(value).denominator >= LARGEST:
+    if not -MAX_NUMBER < value < MAX_NUMBER or Fraction(value).denominator >= MAX_NUMBER:
         raise _beyond(name)
     return value
 

@@ -10,7 +10,7 @@ from sqlglot.errors import ParseError
 
 from discreet.errors import Place
 
-__all__ = ["place", "spot"]
+__all__ = ["error_place", "place"]
 
 CALLED = re.compile(r"\w+\s*\(\s*(DISTINCT\s+)?$", re.IGNORECASE)
 NEAR = 100  # characters before a function's arguments in which its name is looked for
@@ -33,7 +33,7 @@ def place(text: str, node: Any) -> Place:
     return Place(text, start, end)
 
 
-def spot(text: str, problem: ParseError) -> Place | None:
+def error_place(text: str, problem: ParseError) -> Place | None:
     """Return where a text stops being SQL; None if the parser does not say."""
     for error in problem.errors:
         line, column, word = error.get("line"), error.get("col"), error.get("highlight") or " "

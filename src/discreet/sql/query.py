@@ -66,7 +66,7 @@ class _Expression(_Placed, Formula["Expression"]):
         return None
 
     @property
-    def adds(self) -> bool:
+    def aggregates_rows(self) -> bool:
         """Return True if the expression aggregates rows; a window alone does not."""
         return False
 
@@ -146,8 +146,8 @@ class Call(_Expression):
         return self.function
 
     @property
-    def adds(self) -> bool:
-        return any(each.adds for each in self.arguments)
+    def aggregates_rows(self) -> bool:
+        return any(each.aggregates_rows for each in self.arguments)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,7 +160,7 @@ class Aggregate(_Expression):
     more: tuple[Expression, ...] = ()
 
     @property
-    def adds(self) -> bool:
+    def aggregates_rows(self) -> bool:
         return True
 
     @property
@@ -195,8 +195,8 @@ class Window(_Expression):
         return self
 
     @property
-    def adds(self) -> bool:
-        return any(each.adds for each in self.arguments)
+    def aggregates_rows(self) -> bool:
+        return any(each.aggregates_rows for each in self.arguments)
 
     @property
     def children(self) -> tuple[Expression, ...]:

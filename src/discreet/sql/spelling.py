@@ -7,9 +7,9 @@ from fractions import Fraction
 
 from discreet.sql.dates import Interval
 
-__all__ = ["BIG", "case", "constant", "quoted", "text"]
+__all__ = ["MAX_INTEGER_LITERAL", "case", "constant", "quoted", "text"]
 
-BIG = 1 << 62  # whole numbers below it are written as such
+MAX_INTEGER_LITERAL = 1 << 62  # whole numbers below it are written as such
 
 
 def quoted(name: str) -> str:
@@ -34,7 +34,11 @@ def constant(value: bool | int | Fraction | str | date | Interval | None) -> str
         return f"{'TIMESTAMP' if isinstance(value, datetime) else 'DATE'} '{value.isoformat()}'"
     if isinstance(value, Interval):
         return f"INTERVAL '{value}'"
-    return str(value) if isinstance(value, int) and abs(value) < BIG else f"{float(Fraction(value))!r}::DOUBLE"
+    return (
+        str(value)
+        if isinstance(value, int) and abs(value) < MAX_INTEGER_LITERAL
+        else f"{float(Fraction(value))!r}::DOUBLE"
+    )
 
 
 def case(*arguments: str) -> str:

@@ -24,11 +24,11 @@ TYPES: dict[str, str] = {  # types that CAST may make; a value that cannot be re
 
 Kind = Literal["integer", "real", "text", "boolean", "date", "timestamp", "interval"]  # the last: constants only
 
-MOST_VALUES = 100_000  # of one column
+MAX_VALUES = 100_000  # of one column
 
-MOST_DATES = 10_000  # that are listed one by one
+MAX_DATES = 10_000  # that are listed one by one
 
-LONGEST = 200  # characters of a name or a value
+MAX_VALUE_CHARS = 200  # characters of a name or a value
 
 STORED = {"integer": "BIGINT", "real": "DOUBLE", "text": "VARCHAR", "boolean": "BOOLEAN", "date": "DATE",
           "timestamp": "TIMESTAMP"}  # in the database above the aggregation  # fmt: skip

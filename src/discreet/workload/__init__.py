@@ -1,6 +1,6 @@
 """Workloads: many linear queries at once, at the least error: `Workload(matrix).plan(epsilon=1)`."""
 
-from discreet.workload.mechanism import Answers, Planned
+from discreet.workload.mechanism import Answers, WorkloadMechanism
 from discreet.workload.workload import Workload
 
-__all__ = ["Answers", "Planned", "Workload"]
+__all__ = ["Answers", "Workload", "WorkloadMechanism"]

@@ -22,14 +22,16 @@ from discreet.core.reach import Neighbours
 from discreet.core.text import show, table
 from discreet.errors import NotAllowed, Refusal
 from discreet.matrix.designs import Design, Estimate
-from discreet.matrix.families import MOST_LISTED, Floats, Queries
+from discreet.matrix.families import MAX_LISTED, Floats, Queries
 from discreet.matrix.gaussian_optimal import Certificate
-from discreet.matrix.mechanism import Combined, bought
+from discreet.matrix.mechanism import Combined, laws_for
 from discreet.plan.estimates.discrete_tails import margins
 from discreet.plan.terms import search
 
-__all__ = ["Answers", "KnownError", "Planned", "WorkloadError", "cheapest", "described", "noised", "planned", "spread",
-           "weighted"]  # fmt: skip
+__all__ = [
+    "Answers", "KnownError", "WorkloadError", "WorkloadMechanism", "cheapest", "design_error", "error_text",
+    "margins_by_variance", "margins_by_weights", "workload_mechanism",
+]  # fmt: skip
 
 T = TypeVar("T")
 
@@ -77,12 +79,12 @@ class Answers:
         return hash((self.cells if self.cells is not None else self.values).tobytes())
 
     def __repr__(self) -> str:
-        some = [] if len(self) > MOST_LISTED else [f"{each:.1f}" for each in self.values[:6]]
+        some = [] if len(self) > MAX_LISTED else [f"{each:.1f}" for each in self.values[:6]]
         shown = ", ".join([*some, *(["…"] if len(self) > 6 else [])])
         return f"<{len(self):,} answers: {shown}; root mean squared error {math.sqrt(self.error.mean):.4g}>"
 
 
-class Footing(NamedTuple):
+class MarginBasis(NamedTuple):
     """The data of margins: weights of draws from one law, or the variance of each answer; neither for very many
     answers.
     """
@@ -118,7 +120,7 @@ class KnownError(Protocol):
         """True if some of the noise has the tails of Laplace laws."""
 
     @property
-    def footing(self) -> Footing:
+    def footing(self) -> MarginBasis:
         """The data from which margins are computed."""
 
 
@@ -163,7 +165,11 @@ class WorkloadError:
         """
         sure = probability(confidence, "confidence")
         weights = self.design.weights if len(self.laws) == 1 else None
-        return weighted(self.laws[0], weights, sure) if weights is not None else spread(self.variance, self.heavy, sure)
+        return (
+            margins_by_weights(self.laws[0], weights, sure)
+            if weights is not None
+            else margins_by_variance(self.variance, self.heavy, sure)
+        )
 
     @property
     def heavy(self) -> bool:
@@ -171,32 +177,32 @@ class WorkloadError:
         return any(each.family.heavy for each in self.laws)
 
     @property
-    def footing(self) -> Footing:
+    def footing(self) -> MarginBasis:
         design = self.design
         axis = design.axis
         if len(self.laws) == 1 and design.weights is not None and axis is not None:
             same = axis.queries.cells == design.weights.shape[1] and np.array_equal(
                 axis.inverse, np.eye(len(axis.inverse))
             )
-            return Footing(law=self.laws[0], inverse=None if same else axis.inverse.ravel())
-        return Footing(variance=None if self.queries.size > MOST_LISTED else self.variance)
+            return MarginBasis(law=self.laws[0], inverse=None if same else axis.inverse.ravel())
+        return MarginBasis(variance=None if self.queries.size > MAX_LISTED else self.variance)
 
     def describe(self) -> str:
-        return described(self)
+        return error_text(self)
 
 
-def described(error: KnownError) -> str:
+def error_text(error: KnownError) -> str:
     """Return the error of the answers in words."""
     off = show(math.sqrt(error.mean), 4)
     return f"{error.queries.size:,} answers are off by {off} in the root mean square ({error.name})."
 
 
-def weighted(law: Law, weights: Floats, confidence: Fraction) -> Floats:
+def margins_by_weights(law: Law, weights: Floats, confidence: Fraction) -> Floats:
     """Return the margins of answers that are weighted sums of draws from one law; see `margins`."""
     return np.concatenate([margins(law, part, confidence) for part in _pages(weights)])
 
 
-def spread(variance: Floats, heavy: bool, confidence: Fraction) -> Floats:
+def margins_by_variance(variance: Floats, heavy: bool, confidence: Fraction) -> Floats:
     """Return the margins of answers with these variances; see `WorkloadError.radius`."""
     missed = float(1 - confidence)
     found = normal_quantile(missed)
@@ -210,7 +216,7 @@ def _pages(weights: Floats) -> list[Floats]:
 
 
 @dataclass(frozen=True)
-class Reading:
+class Reconstruction:
     """Compute all answers from the released numbers."""
 
     error: WorkloadError
@@ -221,7 +227,7 @@ class Reading:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Planned(Then):
+class WorkloadMechanism(Then):
     """Many linear queries, answered together from one release of other linear combinations of the counts.
 
     `mechanism` is what a ledger charges for. `release(counts)` takes the exact counts of all cells, in any shape, and
@@ -229,7 +235,7 @@ class Planned(Then):
     """
 
     mechanism: Combined
-    function: Reading
+    function: Reconstruction
     compared: tuple[tuple[str, float], ...]  # the designs that were considered, with their expected errors
 
     @property
@@ -268,24 +274,26 @@ class Planned(Then):
         return f"{self.describe()}\n\n{table(['strategy', 'expected squared error', ''], rows)}"
 
 
-def planned(
+def workload_mechanism(
     found: Sequence[Design], price: Price, *, cells: int, rows: int,
     neighbours: Neighbours, chosen: Design | None = None, unit: str = "person",
-) -> Planned:  # fmt: skip
+) -> WorkloadMechanism:  # fmt: skip
     """Return the mechanism of the chosen design; by default that of the least expected error at this price."""
-    errors = [noised(each, price, rows=rows, neighbours=neighbours, unit=unit) for each in found]
+    errors = [design_error(each, price, rows=rows, neighbours=neighbours, unit=unit) for each in found]
     errors.sort(key=lambda each: (chosen is not None and each.design is not chosen, each.mean))
     best = errors[0]
     mechanism = Combined(
         cells=cells, strategies=best.design.strategies, laws=best.laws, rows=rows, neighbours=neighbours, unit=unit
     )
     compared = tuple((each.design.name, each.mean) for each in errors)
-    return Planned(mechanism=mechanism, function=Reading(best), compared=compared)
+    return WorkloadMechanism(mechanism=mechanism, function=Reconstruction(best), compared=compared)
 
 
-def noised(design: Design, price: Price, *, rows: int, neighbours: Neighbours, unit: str = "person") -> WorkloadError:
+def design_error(
+    design: Design, price: Price, *, rows: int, neighbours: Neighbours, unit: str = "person"
+) -> WorkloadError:
     """Return the error of a design with the noise that `price` buys."""
-    laws = bought(design.strategies, design.shares, price, rows=rows, neighbours=neighbours, unit=unit)
+    laws = laws_for(design.strategies, design.shares, price, rows=rows, neighbours=neighbours, unit=unit)
     return WorkloadError(design, laws)
 
 
@@ -294,7 +302,7 @@ def cheapest(
 ) -> tuple[Fraction, T]:
     """Return the least ε for which every answer of some design is within `margin`, and that design; or refuse.
 
-    `noised` returns the error of a design for an ε.
+    `design_error` returns the error of a design for an ε.
 
     Because  the margin of one design falls with ε, so each is searched on its own; that of whichever errs least in the
              mean need not fall, as another one may have taken its place.

@@ -11,7 +11,7 @@ from discreet.catalogue.schema import Catalogue, Table
 from discreet.core.loss import Budget
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.plan.compile.compiler import compile
-from discreet.plan.regions import MOST_REGIONS, Regions, regions
+from discreet.plan.regions import MAX_REGIONS, Regions, regions
 from discreet.sql.parser.parse import parse
 
 __all__ = ["conditions"]
@@ -41,7 +41,7 @@ def conditions(texts: Sequence[str], columns: Mapping[str, Any]) -> Regions:
     found = regions([each.where for each in drafts])
     if found is None or not found.codes:
         raise NotAllowed(
-            f"these conditions divide the rows into more than {MOST_REGIONS:,} regions, or none; or they are too many.",
+            f"these conditions divide the rows into more than {MAX_REGIONS:,} regions, or none; or they are too many.",
             code="too-large",
             instead="for example \"age BETWEEN 20 AND 29 AND sex = 'F'\"; or fewer conditions at once",
         )

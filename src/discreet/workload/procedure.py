@@ -16,7 +16,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 from typing import Any
 
-from discreet.answers.display import caps_said
+from discreet.answers.display import bounds_text
 from discreet.catalogue.schema import Table
 from discreet.core import record
 from discreet.core.exact import Number, number, price, probability
@@ -29,25 +29,26 @@ from discreet.core.text import show
 from discreet.errors import BudgetExceeded, NotAllowed, NotUnderstood, Refusal
 from discreet.matrix.designs import Design
 from discreet.matrix.families import Queries
-from discreet.matrix.planner import designs, recovered
-from discreet.plan.codec import DIGITS, LARGEST
+from discreet.matrix.planner import designs, recover_design
+from discreet.plan.codec import DIGITS, MAX_RELEASE_BYTES
 from discreet.plan.draft import Draft
-from discreet.plan.measures.workload_cells import COUNTS, Cells
+from discreet.plan.measures.workload_cells import COUNTS, WorkloadCells
 from discreet.plan.outline import subject
 from discreet.plan.plan import Plan
-from discreet.plan.pricing import bought_rho, prices
+from discreet.plan.pricing import prices, rho_for
 from discreet.procedures.auto_bounds import wanted_bounds
 from discreet.procedures.procedure import Context, Procedure, Purchase
 from discreet.sql.spelling import quoted
-from discreet.sql.types import MOST_VALUES
+from discreet.sql.types import MAX_VALUES
 from discreet.workload.mechanism import WorkloadError, cheapest
-from discreet.workload.results import Foreseen, Offer, Told, axes_of
+from discreet.workload.results import PricedDesign, WorkloadAnswers, WorkloadExplanation, axes_of
 
-__all__ = ["Cost", "Question"]
+__all__ = ["Cost", "WorkloadQuestion"]
 
 BY = 'by=["age"], or by=["age", "WIDTH_BUCKET(cost, 0, 1000, 50)"]'
-PIECE = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|.""", re.DOTALL)  # a token of SQL: a quoted text, or one character
-LITTLE = 10**9  # one part in this of ε, or of ε²: no strategy of a million cells has a smaller ρ
+# a token of SQL: a quoted text, or one character
+SQL_TOKEN = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|.""", re.DOTALL)
+RHO_DENOMINATOR = 10**9  # one part in this of ε, or of ε²: no strategy of a million cells has a smaller ρ
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +79,7 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Question:
+class WorkloadQuestion:
     """A workload, asked of the groups of a table."""
 
     queries: Queries
@@ -89,7 +90,7 @@ class Question:
     def of(
         cls, queries: Queries, context: Context, table: str, *, by: str | Iterable[str], where: str | None, count: str,
         params: Any,
-    ) -> Question:  # fmt: skip
+    ) -> WorkloadQuestion:  # fmt: skip
         """Build the question; refuse if the groups are not the cells of the workload."""
         known = next((each for each in context.catalogue.tables if each.name == table), None)
         columns = _columns(by, known)
@@ -105,7 +106,7 @@ class Question:
             raise NotUnderstood(
                 "cells are by columns or expressions, each on its own, and once.", code="wrong-argument", instead=BY
             )
-        counted = [each.single is not None and each.parts in COUNTS for each in draft.measures]
+        counted = [each.as_sum is not None and each.parts in COUNTS for each in draft.measures]
         shown = [getattr(each.what, "name", None) for each in draft.view.items]
         if counted != [True] or shown != [*(f"k{n}" for n in range(len(columns))), "a0"]:
             raise _not_a_count(draft.caps.unit)
@@ -115,7 +116,7 @@ class Question:
                     f"the values of `{name}` are not declared, so there are no cells.",
                     code="values-unknown",
                     instead=f'declare them: {name} = {{ values = ["a", "b"] }}, or the bounds of at most'
-                    f" {MOST_VALUES:,} whole numbers",
+                    f" {MAX_VALUES:,} whole numbers",
                 )
         if math.prod(key.size for key in draft.keys) != queries.cells:
             sizes = ", ".join(f"`{name}` has {key.size:,}" for key, name in zip(draft.keys, columns, strict=True))
@@ -132,14 +133,16 @@ class Question:
             )
         return cls(queries, context, draft)
 
-    def explain(self, cost: Cost) -> Foreseen:
+    def explain(self, cost: Cost) -> WorkloadExplanation:
         """Return the cost and the error of asking. Sees no data."""
         offers, snapshot = self._offers(cost), self.context.snapshot
         plan = offers[0].plan
         self.context.check(plan)
-        return Foreseen.of(self.draft, offers, self.context.left(), snapshot.sql(plan), snapshot.remarks(plan))
+        return WorkloadExplanation.of(
+            self.draft, offers, self.context.left(), snapshot.sql(plan), snapshot.remarks(plan)
+        )
 
-    def ask(self, cost: Cost) -> Procedure[Told]:
+    def ask(self, cost: Cost) -> Procedure[WorkloadAnswers]:
         """Buy and return all answers; the same question again is free, and so are the margins.
 
         Given    a curator, who charges for a plan before anything is counted, and counts what its record says.
@@ -150,12 +153,12 @@ class Question:
         (sold,) = yield (Purchase(tuple(each.plan for each in offers)),)
         error, measure = next((each.error, each.measure) for each in offers if each.plan is sold.plan)
         estimate = error.design.estimate(measure.split(sold.released.sums[0]), error.noise)
-        caps = tuple(caps_said(self.draft, self.draft.keys))
-        return Told(estimate, error, sold.bill, axes_of(self.draft), caps, sold.plan)
+        caps = tuple(bounds_text(self.draft, self.draft.keys))
+        return WorkloadAnswers(estimate, error, sold.bill, axes_of(self.draft), caps, sold.plan)
 
     # ── plans ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _offers(self, cost: Cost, *, paying: bool = False) -> tuple[Offer, ...]:
+    def _offers(self, cost: Cost, *, paying: bool = False) -> tuple[PricedDesign, ...]:
         """Return the plans that this cost buys, the one of least expected error first; or only the plan that was paid
         for before.
 
@@ -165,7 +168,7 @@ class Question:
         epsilon, chosen = cost.epsilon, None
         if cost.within is not None:
             epsilon, chosen = self._cheapest(cost.within, cost)
-        rho = bought_rho(self.draft.catalogue.budget, epsilon) if epsilon is not None else cost.rho
+        rho = rho_for(self.draft.catalogue.budget, epsilon) if epsilon is not None else cost.rho
         if (before := next(self._earlier(epsilon, rho), None)) is not None:
             return (before,)
         if paying:
@@ -188,7 +191,7 @@ class Question:
     def _room(self, epsilon: Fraction | None, rho: Fraction | None) -> None:
         """Refuse if no plan can fit the remaining budget, before time is spent on finding one."""
         left = self.context.left()
-        pure = epsilon is not None and Loss(pure=epsilon, rho=min(epsilon, epsilon**2) / LITTLE) in left
+        pure = epsilon is not None and Loss(pure=epsilon, rho=min(epsilon, epsilon**2) / RHO_DENOMINATOR) in left
         if not pure and not (rho and Loss(rho=rho) in left):
             raise BudgetExceeded(
                 "the budget has no room for these.", code="budget-exceeded", instead=f"ask for less: {left} is left"
@@ -205,12 +208,13 @@ class Question:
 
         def noised(each: tuple[NoiseFamily, Design], epsilon: Fraction) -> WorkloadError:
             family, design = each
-            price = Pure(epsilon) if family is LAPLACE else Zcdp(bought_rho(budget, epsilon))
+            price = Pure(epsilon) if family is LAPLACE else Zcdp(rho_for(budget, epsilon))
             return WorkloadError(design, self._measure(design).law(price, self.draft.setting))
 
         found = self._designs(each.family for each in prices(budget, Fraction(1)))
         measures = [self._measure(design) for _, design in found]
-        short = [_short(each, record.MOST * 3 // 4) and _few(each) for each in measures]  # the laws need the rest
+        # the laws need the rest
+        short = [_short(each, record.MAX_RECORD_CHARS * 3 // 4) and _few(each) for each in measures]
         fit = [each for each, fits in zip(found, short, strict=True) if fits]
         least, best = cheapest(fit, margin, cost.confidence, noised)
         if cost.epsilon is not None and least > cost.epsilon:
@@ -221,33 +225,35 @@ class Question:
             )
         return least, best
 
-    def _measure(self, design: Design) -> Cells:
+    def _measure(self, design: Design) -> WorkloadCells:
         strategies, shares = tuple(design.strategies), tuple(design.shares)
-        of = self.draft.measures[0].single
+        of = self.draft.measures[0].as_sum
         assert of is not None
-        return Cells(asked=_name(self.queries), of=of, cells=self.queries.cells, strategies=strategies, shares=shares)
+        return WorkloadCells(
+            asked=_name(self.queries), of=of, cells=self.queries.cells, strategies=strategies, shares=shares
+        )
 
-    def _offer(self, design: Design, price: Price) -> Offer | None:
+    def _offer(self, design: Design, price: Price) -> PricedDesign | None:
         """Return the offer of a design at this price; None if its record or its release would be too long."""
         measure, setting = self._measure(design), self.draft.setting
         laws = measure.law(price, setting)
         plan = _plan(self.draft, measure, laws)
-        fits = _short(plan, record.MOST) and _few(measure)
-        return Offer(plan, WorkloadError(design, laws), measure) if fits else None
+        fits = _short(plan, record.MAX_RECORD_CHARS) and _few(measure)
+        return PricedDesign(plan, WorkloadError(design, laws), measure) if fits else None
 
-    def _earlier(self, epsilon: Fraction | None, rho: Fraction | None) -> Iterator[Offer]:
+    def _earlier(self, epsilon: Fraction | None, rho: Fraction | None) -> Iterator[PricedDesign]:
         """Yield the plans that were paid for before: the same queries of the same groups, at the same cost."""
         name, draft, past = _name(self.queries), self.draft, self.context.paid()
         for plan in past.about(subject(draft.population, "cells/1", name, draft.measures[0])):
             (measure, *rest) = plan.measures or (None,)
-            if rest or not isinstance(measure, Cells) or measure.asked != name:
+            if rest or not isinstance(measure, WorkloadCells) or measure.asked != name:
                 continue
             paid = plan.loss.pure == epsilon if plan.loss.pure is not None else plan.loss.rho == rho
             if not paid or measure.of != self.draft.measures[0] or _plan(self.draft, measure, plan.laws[0]) != plan:
                 continue
-            design = recovered(self.queries, measure.strategies, price_of(plan.loss).family)
+            design = recover_design(self.queries, measure.strategies, price_of(plan.loss).family)
             if design is not None:
-                yield Offer(plan, WorkloadError(design, plan.laws[0]), measure)
+                yield PricedDesign(plan, WorkloadError(design, plan.laws[0]), measure)
 
 
 def _short(thing: Any, most: int) -> bool:
@@ -258,12 +264,12 @@ def _short(thing: Any, most: int) -> bool:
         return False
 
 
-def _few(measure: Cells) -> bool:
+def _few(measure: WorkloadCells) -> bool:
     """Return True if the release of `measure` is small enough to be stored."""
-    return measure.size * DIGITS <= LARGEST
+    return measure.size * DIGITS <= MAX_RELEASE_BYTES
 
 
-def _plan(draft: Draft, measure: Cells, laws: tuple[Any, ...]) -> Plan:
+def _plan(draft: Draft, measure: WorkloadCells, laws: tuple[Any, ...]) -> Plan:
     said = draft.catalogue
     return Plan(
         table=draft.relation, caps=draft.caps, where=draft.where, keys=draft.keys, measures=(measure,), laws=(laws,),
@@ -292,7 +298,7 @@ def _columns(by: Any, known: Table | None) -> list[str]:
 def _parts(text: str) -> list[str]:
     """Split a text at its commas, except those in brackets or quotes."""
     found, depth = [""], 0
-    for piece in PIECE.findall(text):
+    for piece in SQL_TOKEN.findall(text):
         depth += (piece in "([{") - (piece in ")]}")
         if piece == "," and depth <= 0:
             found.append("")

@@ -7,31 +7,31 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, NamedTuple
 
-from discreet.answers.bill import Bill, Stub
-from discreet.answers.display import caps_said
+from discreet.answers.bill import Bill, ReceiptFacts
+from discreet.answers.display import bounds_text
 from discreet.core.exact import Number
-from discreet.core.loss import Left, Loss
+from discreet.core.loss import Loss, Remaining
 from discreet.core.text import table
 from discreet.errors import NotAllowed
 from discreet.matrix.families import Floats
 from discreet.matrix.labels import Labels
 from discreet.plan.draft import Draft
 from discreet.plan.expressions.tree import Value
-from discreet.plan.measures.workload_cells import Cells
+from discreet.plan.measures.workload_cells import WorkloadCells
 from discreet.plan.plan import Plan
 from discreet.workload.mechanism import Answers, KnownError, WorkloadError
 
-__all__ = ["Axis", "Foreseen", "Offer", "Prospect", "Told", "axes_of"]
+__all__ = ["Axis", "PricedDesign", "SentDesign", "WorkloadAnswers", "WorkloadExplanation", "axes_of"]
 
 Axis = tuple[Value, ...]  # the values of a column, in order
 
 
-class Offer(NamedTuple):
+class PricedDesign(NamedTuple):
     """A plan, and the error that all answers will have with it."""
 
     plan: Plan
     error: WorkloadError
-    measure: Cells
+    measure: WorkloadCells
 
     @property
     def cost(self) -> Loss:
@@ -44,18 +44,18 @@ class Offer(NamedTuple):
         return str(self.plan.laws[0][0]).split(" noise")[0]
 
     @property
-    def said(self) -> str:
+    def summary(self) -> str:
         """The privacy promise of the plan, in a sentence."""
         return self.plan.describe().split(". ")[0] + "."
 
 
 @dataclass(frozen=True)
-class Prospect:
+class SentDesign:
     """An offer as it is known to the receiver of an explanation: without its plan."""
 
     cost: Loss
     noise: str
-    said: str
+    summary: str
     error: KnownError
 
     @property
@@ -84,10 +84,10 @@ def _labels(error: KnownError, axes: tuple[Axis, ...]) -> Labels:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Told(Answers):
+class WorkloadAnswers(Answers):
     """All answers to a workload, each with a margin, and their cost."""
 
-    heard: Bill
+    bill: Bill
     axes: tuple[Axis, ...]
     caps: tuple[str, ...]
     run: Plan | None = None  # None if the answers were deserialised
@@ -102,17 +102,17 @@ class Told(Answers):
     @property
     def cost(self) -> Loss:
         """The loss that was charged; zero if the same was asked before."""
-        return self.heard.cost
+        return self.bill.cost
 
     @property
-    def left(self) -> Left:
+    def left(self) -> Remaining:
         """The analyst's remaining budget afterwards."""
-        return self.heard.left
+        return self.bill.left
 
     @property
-    def receipt(self) -> Stub:
+    def receipt(self) -> ReceiptFacts:
         """The facts of the ledger's receipt: `entry` is where the question was charged, or asked again."""
-        return self.heard.receipt
+        return self.bill.receipt
 
     @property
     def labels(self) -> Labels:
@@ -132,23 +132,23 @@ class Told(Answers):
     @property
     def remarks(self) -> tuple[str, ...]:
         """The contribution bounds, if some rows may have been dropped, and further remarks."""
-        return (*self.caps, *self.heard.remarks)
+        return (*self.caps, *self.bill.remarks)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all answers as plain values for JSON; `from_dict` reads them."""
-        from discreet.workload.sent import told_sent  # noqa: PLC0415
+        from discreet.workload.sent import pack_answers  # noqa: PLC0415
 
-        return told_sent(self)
+        return pack_answers(self)
 
     @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Told:
+    def from_dict(cls, document: Mapping[str, Any]) -> WorkloadAnswers:
         """Read the answers that `to_dict` wrote; refuse anything else."""
-        from discreet.workload.sent import told_read  # noqa: PLC0415
+        from discreet.workload.sent import unpack_answers  # noqa: PLC0415
 
-        return told_read(document)
+        return unpack_answers(document)
 
     def __reduce__(self) -> tuple[Any, tuple[dict[str, Any]]]:
-        return Told.from_dict, (self.to_dict(),)
+        return WorkloadAnswers.from_dict, (self.to_dict(),)
 
     def __repr__(self) -> str:
         said = f"{super().__repr__().removesuffix('>')}; cost {self.cost}; left {self.left}>"
@@ -156,20 +156,22 @@ class Told(Answers):
 
 
 @dataclass(frozen=True, repr=False)
-class Foreseen:
+class WorkloadExplanation:
     """The cost of asking a workload, and the error of all answers. Free, and the same for any data."""
 
-    offers: tuple[Offer | Prospect, ...]
-    left: Left
+    offers: tuple[PricedDesign | SentDesign, ...]
+    left: Remaining
     sql: str
     axes: tuple[Axis, ...]
     cells: int
     remarks: tuple[str, ...]  # contribution bounds, if some rows would be dropped, and further remarks
 
     @classmethod
-    def of(cls, draft: Draft, offers: tuple[Offer, ...], left: Left, sql: str, remarks: tuple[str, ...]) -> Foreseen:
+    def of(
+        cls, draft: Draft, offers: tuple[PricedDesign, ...], left: Remaining, sql: str, remarks: tuple[str, ...]
+    ) -> WorkloadExplanation:
         """Build the explanation of a question with these offers."""
-        said = (*caps_said(draft, draft.keys), *remarks)
+        said = (*bounds_text(draft, draft.keys), *remarks)
         return cls(offers, left, sql, axes_of(draft), offers[0].plan.cells, said)
 
     @property
@@ -211,28 +213,28 @@ class Foreseen:
 
     @property
     def labels(self) -> Labels:
-        """The labels of the answers; see `Told.labels`."""
+        """The labels of the answers; see `WorkloadAnswers.labels`."""
         return _labels(self.error, self.axes)
 
     @property
-    def _chosen(self) -> Offer | Prospect:
+    def _chosen(self) -> PricedDesign | SentDesign:
         return next((each for each in self.offers if each.cost in self.left), self.offers[0])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the explanation as plain values for JSON."""
-        from discreet.workload.sent import foreseen_sent  # noqa: PLC0415
+        from discreet.workload.sent import pack_explanation  # noqa: PLC0415
 
-        return foreseen_sent(self)
+        return pack_explanation(self)
 
     @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Foreseen:
+    def from_dict(cls, document: Mapping[str, Any]) -> WorkloadExplanation:
         """Read the explanation that `to_dict` wrote; refuse anything else."""
-        from discreet.workload.sent import foreseen_read  # noqa: PLC0415
+        from discreet.workload.sent import unpack_explanation  # noqa: PLC0415
 
-        return foreseen_read(document)
+        return unpack_explanation(document)
 
     def __reduce__(self) -> tuple[Any, tuple[dict[str, Any]]]:
-        return Foreseen.from_dict, (self.to_dict(),)
+        return WorkloadExplanation.from_dict, (self.to_dict(),)
 
     def __repr__(self) -> str:
         rows = [
@@ -240,7 +242,7 @@ class Foreseen:
             for each in self.offers
         ]
         lines = [
-            self._chosen.said,
+            self._chosen.summary,
             f"Left: {self.left}{'' if self.fits else '; this does not fit'}.",
             f"Cells: {self.cells:,}. {self.error.describe()}",
             *self.remarks,

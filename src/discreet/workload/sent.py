@@ -16,16 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.answers.bill import Bill
-from discreet.answers.codec import named, pack, unpack
+from discreet.answers.codec import pack, register_class, unpack
 from discreet.core.exact import Number, probability
 from discreet.core.laws.law import Law
-from discreet.core.loss import Left, Loss
+from discreet.core.loss import Loss, Remaining
 from discreet.core.once import once
 from discreet.errors import NotAllowed, NotUnderstood
-from discreet.matrix.designs import MOST_WEIGHTS, Estimate, read
+from discreet.matrix.designs import MAX_WEIGHTS, Estimate, read
 from discreet.matrix.families import (
-    MOST_CELLS,
-    MOST_LISTED,
+    MAX_CELLS,
+    MAX_LISTED,
     Crossed,
     Dense,
     Floats,
@@ -35,18 +35,18 @@ from discreet.matrix.families import (
     Stacked,
 )
 from discreet.plan.expressions.tree import Value
-from discreet.workload.mechanism import Footing, KnownError, described, spread, weighted
-from discreet.workload.results import Foreseen, Prospect, Told
+from discreet.workload.mechanism import KnownError, MarginBasis, error_text, margins_by_variance, margins_by_weights
+from discreet.workload.results import SentDesign, WorkloadAnswers, WorkloadExplanation
 
-__all__ = ["foreseen_read", "foreseen_sent", "told_read", "told_sent"]
+__all__ = ["pack_answers", "pack_explanation", "unpack_answers", "unpack_explanation"]
 
 for _name, _kind in {
     "intervals": Intervals, "matrix": Dense, "stacked": Stacked, "crossed": Crossed, "marginals": Marginals,
 }.items():  # fmt: skip
-    named(_kind, _name)
+    register_class(_kind, _name)
 
 TOLD, FORESEEN = "workload answers/1", "workload explanation/1"
-MOST_PARTS = 4096
+MAX_PARTS = 4096
 NO_MARGINS: dict[str, Any] = {"law": None, "inverse": None, "variance": None}
 
 
@@ -69,8 +69,8 @@ class SentError:
         return cls(queries=queries, name=name, mean=mean, heavy=heavy, **error.footing._asdict())
 
     @property
-    def footing(self) -> Footing:
-        return Footing(self.law, self.inverse, self.variance)
+    def footing(self) -> MarginBasis:
+        return MarginBasis(self.law, self.inverse, self.variance)
 
     @once
     def _weights(self) -> Floats:
@@ -82,17 +82,17 @@ class SentError:
         sure = probability(confidence, "confidence")
         self.queries.listed()
         if self.law is not None:
-            return weighted(self.law, self._weights, sure)
+            return margins_by_weights(self.law, self._weights, sure)
         if self.variance is None:
             raise NotAllowed(
                 "the margins of this strategy were not sent.",
                 code="margin-unknown",
                 instead="read those of the chosen one",
             )
-        return spread(self.variance, self.heavy, sure)
+        return margins_by_variance(self.variance, self.heavy, sure)
 
     def describe(self) -> str:
-        return described(self)
+        return error_text(self)
 
     def check(self) -> None:
         """Refuse values that are impossible, or that would take too long to compute with."""
@@ -100,16 +100,16 @@ class SentError:
         size, cells = self.queries.size, self.queries.cells
         _true(0 <= self.mean < math.inf)
         if self.law is None:
-            _true(self.inverse is None and (self.variance is not None or size > MOST_LISTED))
+            _true(self.inverse is None and (self.variance is not None or size > MAX_LISTED))
             _true(self.variance is None or (len(self.variance) == size and bool((self.variance >= 0).all())))
             return
         released = cells if self.inverse is None else len(self.inverse) // cells
-        _true(self.variance is None and released * size <= MOST_WEIGHTS and released * cells <= MOST_WEIGHTS)
+        _true(self.variance is None and released * size <= MAX_WEIGHTS and released * cells <= MAX_WEIGHTS)
         _true(self.inverse is None or (len(self.inverse) == cells * released and bool(np.isfinite(self.inverse).all())))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Told:
+class _SentAnswers:
     """All answers as they are serialised; those that follow from the counts of all cells are omitted."""
 
     error: SentError
@@ -130,7 +130,7 @@ class _Told:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Prospect:
+class _SentDesign:
     """An offer as it is serialised."""
 
     cost: Loss
@@ -141,12 +141,12 @@ class _Prospect:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Foreseen:
+class _SentExplanation:
     """An explanation as it is serialised: the whole error of the chosen offer only."""
 
-    offers: tuple[_Prospect, ...]
+    offers: tuple[_SentDesign, ...]
     error: SentError
-    left: Left
+    left: Remaining
     sql: str
     axes: tuple[tuple[Value, ...], ...]
     cells: int
@@ -154,7 +154,7 @@ class _Foreseen:
 
     def check(self) -> None:
         """Refuse what the types of the fields do not exclude."""
-        _true(0 < len(self.offers) <= MOST_PARTS and all(0 <= each.mean < math.inf for each in self.offers))
+        _true(0 < len(self.offers) <= MAX_PARTS and all(0 <= each.mean < math.inf for each in self.offers))
         self.error.check()
         _axes(self.axes, self.error.queries)
 
@@ -162,25 +162,25 @@ class _Foreseen:
 # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def told_sent(told: Told) -> dict[str, Any]:
+def pack_answers(told: WorkloadAnswers) -> dict[str, Any]:
     """Serialise all answers to a document."""
     error, cells = SentError.of(told.error), told.cells
-    listed = error.queries.size <= MOST_LISTED
+    listed = error.queries.size <= MAX_LISTED
     if cells is None or (listed and not np.array_equal(read(error.queries, cells), told.values)):
         values = told.values
     else:
         values = None
-    said = _Told(error=error, heard=told.heard, axes=told.axes, caps=told.caps, cells=cells, values=values)
+    said = _SentAnswers(error=error, heard=told.bill, axes=told.axes, caps=told.caps, cells=cells, values=values)
     return pack(TOLD, said)
 
 
-def foreseen_sent(found: Foreseen) -> dict[str, Any]:
+def pack_explanation(found: WorkloadExplanation) -> dict[str, Any]:
     """Serialise an explanation to a document."""
     offers = tuple(
-        _Prospect(cost=each.cost, noise=each.noise, said=each.said, name=each.error.name, mean=each.error.mean)
+        _SentDesign(cost=each.cost, noise=each.noise, said=each.summary, name=each.error.name, mean=each.error.mean)
         for each in found.offers
     )
-    said = _Foreseen(
+    said = _SentExplanation(
         offers=offers, error=SentError.of(found.error), left=found.left, sql=found.sql, axes=found.axes,
         cells=found.cells, remarks=found.remarks,
     )  # fmt: skip
@@ -190,11 +190,11 @@ def foreseen_sent(found: Foreseen) -> dict[str, Any]:
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def told_read(document: object) -> Told:
+def unpack_answers(document: object) -> WorkloadAnswers:
     """Read the answers from a document."""
-    sent = unpack(TOLD, _Told, document, _Told.check)
+    sent = unpack(TOLD, _SentAnswers, document, _SentAnswers.check)
     listed = partial(_listed, sent.error.queries, sent.cells, sent.values)
-    return Told(Estimate(listed, sent.cells), sent.error, sent.heard, sent.axes, sent.caps)
+    return WorkloadAnswers(Estimate(listed, sent.cells), sent.error, sent.heard, sent.axes, sent.caps)
 
 
 def _listed(queries: Queries, cells: Floats | None, values: Floats | None) -> Floats:
@@ -205,23 +205,23 @@ def _listed(queries: Queries, cells: Floats | None, values: Floats | None) -> Fl
     return read(queries, cells)
 
 
-def foreseen_read(document: object) -> Foreseen:
+def unpack_explanation(document: object) -> WorkloadExplanation:
     """Read the explanation from a document."""
-    sent = unpack(FORESEEN, _Foreseen, document, _Foreseen.check)
+    sent = unpack(FORESEEN, _SentExplanation, document, _SentExplanation.check)
     chosen, left = sent.error, sent.left
     place = next((n for n, each in enumerate(sent.offers) if each.cost in left), 0)
     offers = []
     for n, each in enumerate(sent.offers):
         error = chosen if n == place else replace(chosen, name=each.name, mean=each.mean, **NO_MARGINS)
-        offers.append(Prospect(each.cost, each.noise, each.said, error))
-    return Foreseen(tuple(offers), left, sent.sql, sent.axes, sent.cells, sent.remarks)
+        offers.append(SentDesign(each.cost, each.noise, each.said, error))
+    return WorkloadExplanation(tuple(offers), left, sent.sql, sent.axes, sent.cells, sent.remarks)
 
 
 def _axes(axes: tuple[tuple[Value, ...], ...], queries: Queries) -> None:
     """Refuse columns whose combinations are not the cells of `queries`; the cells of a matrix are known by number
     alone.
     """
-    _true(math.prod(map(len, axes)) <= MOST_CELLS)
+    _true(math.prod(map(len, axes)) <= MAX_CELLS)
     _true(queries.numbered or queries.misfit(tuple(map(len, axes))) is None)
 
 

@@ -22,24 +22,24 @@ from typing import Any
 
 import numpy as np
 
-from discreet.core.exact import Number, number, price, probability, whole
+from discreet.core.exact import Number, number, positive_integer, price, probability
 from discreet.core.laws.gaussian import GAUSSIAN
 from discreet.core.laws.laplace import LAPLACE
 from discreet.core.laws.price import Pure, Zcdp
 from discreet.core.reach import neighbourhood
 from discreet.errors import NotAllowed, NotUnderstood
-from discreet.matrix.families import MOST_CELLS, Crossed, Dense, Intervals, Kind, Marginals, Queries, Stacked
-from discreet.matrix.planner import MOST_DENSE, designs
+from discreet.matrix.families import MAX_CELLS, Crossed, Dense, Intervals, Kind, Marginals, Queries, Stacked
+from discreet.matrix.planner import MAX_DENSE, designs
 from discreet.procedures.procedure import Context, Procedure, Seller
-from discreet.workload.mechanism import Planned, cheapest, noised, planned
+from discreet.workload.mechanism import WorkloadMechanism, cheapest, design_error, workload_mechanism
 from discreet.workload.predicates import conditions
-from discreet.workload.procedure import Cost, Question
-from discreet.workload.results import Foreseen, Told
+from discreet.workload.procedure import Cost, WorkloadQuestion
+from discreet.workload.results import WorkloadAnswers, WorkloadExplanation
 
 __all__ = ["Workload"]
 
-MOST_ENTRIES = 50_000_000  # of a matrix
-MOST_TABLES = 4096  # sets of attributes below those that are asked for
+MAX_ENTRIES = 50_000_000  # of a matrix
+MAX_TABLES = 4096  # sets of attributes below those that are asked for
 MATRIX = "pass rows of numbers, one for each query: Workload([[1, 1, 0], [0, 1, 1]])"
 
 
@@ -52,9 +52,9 @@ class Workload:
     def __post_init__(self) -> None:
         if not isinstance(self.queries, Queries):
             object.__setattr__(self, "queries", _matrix(self.queries))
-        if self.cells > MOST_CELLS:
+        if self.cells > MAX_CELLS:
             raise NotAllowed(
-                f"{self.cells:,} cells are too many.", code="too-large", instead=f"ask of at most {MOST_CELLS:,}"
+                f"{self.cells:,} cells are too many.", code="too-large", instead=f"ask of at most {MAX_CELLS:,}"
             )
 
     # ── families ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -79,7 +79,7 @@ class Workload:
     @classmethod
     def windows(cls, cells: int, width: int) -> Workload:
         """Every range of `width` consecutive cells."""
-        n, wide = whole(cells, "cells"), whole(width, "width")
+        n, wide = positive_integer(cells, "cells"), positive_integer(width, "width")
         if wide > n:
             raise NotUnderstood(
                 "a window is no wider than the cells.", code="wrong-argument", instead=f"at most width={n}"
@@ -98,7 +98,7 @@ class Workload:
         """Tables of counts by attributes with these numbers of values: by all sets of `ways` attributes, or by those in
         `kept`.
         """
-        known = tuple(whole(each, "size") for each in _listed(sizes))
+        known = tuple(positive_integer(each, "size") for each in _listed(sizes))
         if not known:
             raise NotUnderstood(
                 "sizes are the numbers of values of the attributes.", code="wrong-argument", instead="sizes=(10, 10, 2)"
@@ -106,12 +106,12 @@ class Workload:
         if (ways is None) == (kept is None):
             raise NotUnderstood("say which tables.", code="wrong-argument", instead="ways=2, or kept=[(0, 1), (2,)]")
         if ways is not None:
-            many = 0 if type(ways) is int and ways == 0 else whole(ways, "ways")
+            many = 0 if type(ways) is int and ways == 0 else positive_integer(ways, "ways")
             if many > len(known):
                 raise NotUnderstood(
                     "there are not so many attributes.", code="wrong-argument", instead=f"at most ways={len(known)}"
                 )
-            if math.comb(len(known), many) > MOST_TABLES:
+            if math.comb(len(known), many) > MAX_TABLES:
                 raise NotAllowed(
                     "these are too many tables.", code="too-large", instead="ask by fewer attributes at once"
                 )
@@ -121,7 +121,7 @@ class Workload:
         if not sets or len(set(sets)) < len(sets):
             raise NotUnderstood("each table is named once.", code="wrong-argument", instead="kept=[(0, 1), (2,)]")
         found = Marginals(known, sets)
-        if sum(2 ** len(each) for each in sets) > 16 * MOST_TABLES or len(found.below) > MOST_TABLES:
+        if sum(2 ** len(each) for each in sets) > 16 * MAX_TABLES or len(found.below) > MAX_TABLES:
             raise NotAllowed("these are too many tables.", code="too-large", instead="ask by fewer attributes at once")
         return cls(found)
 
@@ -158,7 +158,7 @@ class Workload:
 
     @classmethod
     def _intervals(cls, cells: int, kind: Kind) -> Workload:
-        return cls(Intervals(whole(cells, "cells"), kind))
+        return cls(Intervals(positive_integer(cells, "cells"), kind))
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -185,7 +185,7 @@ class Workload:
         confidence: Number = "0.95",
         rows: int = 1,
         neighbours: str = "add-remove",
-    ) -> Planned:
+    ) -> WorkloadMechanism:
         """Return the strategy of least expected error, as a mechanism.
 
         The cost is pure `epsilon`, or `rho` of zCDP, or the least ε for which every answer is `within` this of the
@@ -196,20 +196,24 @@ class Workload:
             raise NotUnderstood(
                 "say one of cost and margin.", code="no-terms", instead='epsilon=1, rho="0.1" or within=25'
             )
-        said: Any = {"cells": self.cells, "rows": whole(rows, "rows"), "neighbours": neighbourhood(neighbours)}
+        said: Any = {
+            "cells": self.cells,
+            "rows": positive_integer(rows, "rows"),
+            "neighbours": neighbourhood(neighbours),
+        }
         sure = probability(confidence, "confidence")
         if rho is not None:
-            return planned(designs(self.queries, GAUSSIAN), Zcdp(price(rho, "rho")), **said)
+            return workload_mechanism(designs(self.queries, GAUSSIAN), Zcdp(price(rho, "rho")), **said)
         found = designs(self.queries, LAPLACE)
         if epsilon is not None:
-            return planned(found, Pure(price(epsilon, "epsilon")), **said)
+            return workload_mechanism(found, Pure(price(epsilon, "epsilon")), **said)
         margin = number(within, "within")
         if margin <= 0:
             raise NotUnderstood("a margin is greater than zero.", code="out-of-range", instead="within=25")
         self.queries.listed()
         own = {"rows": said["rows"], "neighbours": said["neighbours"]}
-        cost, best = cheapest(found, margin, sure, lambda each, cost: noised(each, Pure(cost), **own))
-        return planned(found, Pure(cost), chosen=best, **said)
+        cost, best = cheapest(found, margin, sure, lambda each, cost: design_error(each, Pure(cost), **own))
+        return workload_mechanism(found, Pure(cost), chosen=best, **said)
 
     # ── asking ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -227,7 +231,7 @@ class Workload:
         within: Number | None = None,
         confidence: Number = "0.95",
         analyst: str = "",
-    ) -> Told:
+    ) -> WorkloadAnswers:
         """Return all answers about a table that a curator holds, charged to the ledger once; the same question again is
         free.
 
@@ -239,8 +243,8 @@ class Workload:
         """
         said: Any = {"by": by, "where": where, "count": count, "params": params}
 
-        def asking(context: Context) -> Procedure[Told]:
-            question = Question.of(self.queries, context, table, **said)
+        def asking(context: Context) -> Procedure[WorkloadAnswers]:
+            question = WorkloadQuestion.of(self.queries, context, table, **said)
             return question.ask(Cost.of(epsilon, rho, within, confidence))
 
         return curator.session(analyst=analyst).run(asking)
@@ -259,10 +263,10 @@ class Workload:
         within: Number | None = None,
         confidence: Number = "0.95",
         analyst: str = "",
-    ) -> Foreseen:
+    ) -> WorkloadExplanation:
         """Return the cost of `ask`, and the error of all answers. Free, and the same for any data."""
         said: Any = {"by": by, "where": where, "count": count, "params": params}
-        question = Question.of(self.queries, curator.session(analyst=analyst).context(), table, **said)
+        question = WorkloadQuestion.of(self.queries, curator.session(analyst=analyst).context(), table, **said)
         return question.explain(Cost.of(epsilon, rho, within, confidence))
 
 
@@ -276,19 +280,17 @@ def _matrix(given: Any) -> Dense:
         raise NotUnderstood(
             "a workload has a row for each query and a column for each cell.", code="wrong-argument", instead=MATRIX
         )
-    if not matrix.size or matrix.size > MOST_ENTRIES:
-        raise NotUnderstood(
-            f"a matrix has from one to {MOST_ENTRIES:,} entries.", code="wrong-argument", instead=MATRIX
-        )
+    if not matrix.size or matrix.size > MAX_ENTRIES:
+        raise NotUnderstood(f"a matrix has from one to {MAX_ENTRIES:,} entries.", code="wrong-argument", instead=MATRIX)
     if not np.isfinite(matrix).all() or np.abs(matrix).max() > 1e9:
         raise NotUnderstood("weights are finite numbers, of at most a billion.", code="wrong-argument", instead=MATRIX)
     if not matrix.any(axis=1).all():
         raise NotUnderstood(
             "a query of zeros asks for nothing.", code="wrong-argument", instead="leave it out, or give a cell a weight"
         )
-    if matrix.shape[1] > MOST_DENSE and len({column.tobytes() for column in matrix.T.copy()}) > MOST_DENSE:
+    if matrix.shape[1] > MAX_DENSE and len({column.tobytes() for column in matrix.T.copy()}) > MAX_DENSE:
         raise NotAllowed(
-            f"a matrix tells at most {MOST_DENSE:,} cells apart.",
+            f"a matrix tells at most {MAX_DENSE:,} cells apart.",
             code="too-large",
             instead="for more use a family: Workload.ranges(n), Workload.marginals(sizes, ways=2), Workload.product(…)",
         )

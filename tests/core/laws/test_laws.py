@@ -14,7 +14,7 @@ from scipy import stats
 from discreet import NotUnderstood
 from discreet.core.laws.gaussian import DiscreteGaussian
 from discreet.core.laws.laplace import DiscreteLaplace
-from discreet.core.laws.law import Law, narrowest, plus
+from discreet.core.laws.law import Law, exact_sum, narrowest
 
 LAWS = [
     *(DiscreteLaplace(Fraction(s)) for s in ("1/20", "1/2", "1", "10", "321/7")),
@@ -112,10 +112,10 @@ def test_every_scale_works_and_nothing_wraps(make, scale) -> None:
 def test_sums_never_wrap() -> None:
     top = (1 << 63) - 1
     low, high = np.array([-top - 1, 5]), np.array([top, 5])
-    assert plus(high, np.array([1, 1])).tolist() == [top + 1, 6]
-    assert plus(low, np.array([-1, 1])).tolist() == [-top - 2, 6]
-    assert plus(high, np.array([-1, 1])).dtype == np.int64
-    assert plus(np.array([top + 5], object), np.array([-9])).dtype == np.int64
+    assert exact_sum(high, np.array([1, 1])).tolist() == [top + 1, 6]
+    assert exact_sum(low, np.array([-1, 1])).tolist() == [-top - 2, 6]
+    assert exact_sum(high, np.array([-1, 1])).dtype == np.int64
+    assert exact_sum(np.array([top + 5], object), np.array([-9])).dtype == np.int64
     assert narrowest(np.array([top + 1], object)).dtype == object
 
 

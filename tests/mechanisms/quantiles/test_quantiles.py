@@ -14,7 +14,7 @@ from scipy import stats
 
 import discreet as dp
 from discreet.core.laws.price import Zcdp
-from discreet.mechanisms.quantiles.grid_choice import Part
+from discreet.mechanisms.quantiles.grid_choice import GridRange
 from discreet.mechanisms.quantiles.histogram import Histogram
 from discreet.mechanisms.quantiles.many import Quantiles
 from support.kit import ALARM, Script, bisect
@@ -26,7 +26,7 @@ QUARTERS, TENTHS = ("0.25", "0.5", "0.75"), tuple(Fraction(i, 10) for i in range
 def test_the_places_where_a_choice_turns_are_the_sums_of_the_law() -> None:
     """Bisection over the first word, then over the next: to 2^-127, against mpmath."""
     rate, q = Fraction(7, 10), Fraction(1, 3)
-    part = Part(0, 12, np.array([2, 3, 8]), np.array([1, 4, 3]), np.array([3, 1, 2]))
+    part = GridRange(0, 12, np.array([2, 3, 8]), np.array([1, 4, 3]), np.array([3, 1, 2]))
     aim = q * part.total
     held = {2: 3, **dict.fromkeys(range(3, 7), 1), **dict.fromkeys(range(8, 11), 2)}
     missed = misses({x: Fraction(w) for x, w in held.items()}, 0, 12, q)
@@ -49,7 +49,7 @@ def test_the_places_where_a_choice_turns_are_the_sums_of_the_law() -> None:
 def test_the_places_inside_a_slot_are_the_law() -> None:
     """A cell along which the score falls: the second word turns where the partial sums of the law say."""
     rate, q = Fraction(1, 2), Fraction(1, 2)
-    part = Part(0, 9, np.array([0, 1]), np.array([1, 8]), np.array([40, 1]))
+    part = GridRange(0, 9, np.array([0, 1]), np.array([1, 8]), np.array([40, 1]))
     aim = q * part.total
     slots = part._slots(aim)
     falling = int(np.flatnonzero(slots.width == 8)[0])

@@ -25,7 +25,7 @@ from discreet.catalogue.schema import Table
 from discreet.core import record
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.sql.dialect import Stored
-from discreet.engines.sql.expressions import keyed, spell
+from discreet.engines.sql.expressions import group_key, spell
 from discreet.plan import codec
 from discreet.plan.compile.types import typed
 from discreet.plan.expressions.tree import Literal, Typed
@@ -200,7 +200,7 @@ def test_bounds_and_domains_of_dates_hold_what_the_engine_computes(what: str, da
     at = dt.datetime.combine(days[2], dt.time(13, 45, 59))
     found = known(what, {"day": (first, last), "other": (first, last), "at": (first, last), "n": (-3, 5)})
     rows = f"(SELECT DATE '{days[0]}' AS day, DATE '{days[1]}' AS other, TIMESTAMP '{at}' AS at, {n} AS n)"
-    assert_within(found, computed(f"{keyed(found.tree, str(found.kind), STORED)} FROM {rows}"))
+    assert_within(found, computed(f"{group_key(found.tree, str(found.kind), STORED)} FROM {rows}"))
 
 
 def assert_within(found: Typed, value: Any) -> None:
@@ -228,7 +228,7 @@ def test_images_of_texts_hold_what_the_engine_computes(what: str, n: int, word: 
     found = known(what.format(n=n, m=n + 1), {"word": list({word, other, "a-b ba"})})
     assert found.domain
     quoted = "'" + word.replace("'", "''") + "'"
-    value = computed(f"{keyed(found.tree, str(found.kind), STORED)} FROM (SELECT {quoted} AS word)")
+    value = computed(f"{group_key(found.tree, str(found.kind), STORED)} FROM (SELECT {quoted} AS word)")
     assert value in found.domain
 
 
@@ -236,12 +236,12 @@ def test_images_of_texts_hold_what_the_engine_computes(what: str, n: int, word: 
 @given(st.integers(-50, 50), st.integers(-9, 9), st.floats(-100, 100), st.integers(1, 40))
 def test_whole_divisions_and_buckets(a: int, b: int, x: float, n: int) -> None:
     found = known("n // m".replace("m", str(abs(b)) if b >= 0 else f"(-{-b})"), {"n": (-50, 50)})
-    value = computed(f"{keyed(found.tree, 'integer', STORED)} FROM (SELECT {a} AS n)")
+    value = computed(f"{group_key(found.tree, 'integer', STORED)} FROM (SELECT {a} AS n)")
     assert value == (None if b == 0 else computed(f"{a} // {b}"))
     assert b == 0 or value in (found.domain or ())
     found = known(f"WIDTH_BUCKET(x, -20, 60, {n})", {"x": (-100, 100)})
     assert found.domain == tuple(range(n + 2))
-    value = computed(f"{keyed(found.tree, 'integer', STORED)} FROM (SELECT {x!r}::DOUBLE AS x)")
+    value = computed(f"{group_key(found.tree, 'integer', STORED)} FROM (SELECT {x!r}::DOUBLE AS x)")
     assert value == (0 if x < -20 else n + 1 if x >= 60 else pytest.approx(1 + (x + 20) * n // 80, abs=1))
 
 
@@ -297,7 +297,7 @@ def test_dates_are_on_record(value: dt.date) -> None:
     text = record.write((value, Literal(value=value)))
     assert record.read(text) == (value, Literal(value=value))
     released = Released(keys=((value, "a"), (None, "b")), sums=(np.array([[1, 2]]),))
-    assert codec.read(codec.kept(released)).keys == released.keys
+    assert codec.read(codec.encode(released)).keys == released.keys
 
 
 @pytest.mark.parametrize(

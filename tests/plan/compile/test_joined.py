@@ -9,8 +9,8 @@ import pytest
 
 import discreet as dp
 from discreet.catalogue.schema import Table
-from discreet.engines.sql.relations import laid
-from discreet.plan.compile.join import ROOM
+from discreet.engines.sql.relations import render_from
+from discreet.plan.compile.join import MAX_JOINED_ROWS
 from support import hostile as h
 from support.lineage import asked, stored, table
 
@@ -262,13 +262,13 @@ def test_rows_joined_with_rows_are_not_too_many(tmp_path: Path, tables: int) -> 
     text = "SELECT SUM(a.x) FROM a" + "".join(f" JOIN a AS b{n} ON a.who = b{n}.who" for n in range(1, tables))
     with stored(tmp_path / "held.duckdb", made, [a]) as curator:
         plan = h.plan_of(curator, text)
-        place, _ = laid(plan.table, curator.engine.latest.source.place, curator.engine.latest.source.stored)
+        place, _ = render_from(plan.table, curator.engine.latest.source.place, curator.engine.latest.source.stored)
         rows = curator.engine.latest.source.cursor().execute(
             f'SELECT "{plan.caps.unit}", count(*) FROM {place} GROUP BY 1 ORDER BY 1', {"salt": 3}
         )
         (_, many), (_, few) = rows.fetchall()
         assert few == 5**tables
-        assert 0.9 * ROOM < many <= ROOM
+        assert 0.9 * MAX_JOINED_ROWS < many <= MAX_JOINED_ROWS
         assert asked(curator, text)[0] <= plan.mechanisms[0].reach.l1 + few
 
 

@@ -23,7 +23,7 @@ CUBE_ROOT = Function(
         lambda a: (Fraction(math.floor(float(a[0]) ** (1 / 3))), Fraction(math.ceil(float(a[1]) ** (1 / 3)))), "real"
     ),
     spelling=Spelling(text="cbrt({0})", reads="numbers"),
-    above=Above(margin=margins.rising(np.cbrt)),
+    above=Above(margin=margins.monotone(np.cbrt)),
     doc=Doc("Numbers", "CBRT(x)", "the cube root"),
 )
 

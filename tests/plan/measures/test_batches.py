@@ -17,11 +17,11 @@ import pytest
 import discreet as dp
 from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.engines.sql.expressions import spell
-from discreet.matrix.strategy import Each, Matrix, Strategy
+from discreet.matrix.strategy import Identity, Matrix, Strategy
 from discreet.plan import pricing, regions
 from discreet.plan.compile import alternatives
 from discreet.plan.expressions.tree import Literal
-from discreet.plan.measures.count_batch import Batch
+from discreet.plan.measures.count_batch import CountBatch
 from discreet.plan.measures.statistic import Statistic
 from discreet.workload import Workload
 from discreet.workload.predicates import conditions
@@ -81,7 +81,7 @@ def test_counts_without_noise_are_the_exact_ones() -> None:
     with clinic() as curator:
         answers = curator.ask_many(counted(CONDITIONS), epsilon=10**6)
         assert [each.value for each in answers] == [exact(each) for each in CONDITIONS]
-        assert isinstance(answers[0].plan.measures[0], Batch)
+        assert isinstance(answers[0].plan.measures[0], CountBatch)
         assert all(each.plan is answers[0].plan for each in answers)
 
 
@@ -112,7 +112,7 @@ def test_units_with_several_rows_are_asked_one_by_one() -> None:
         said: Any = {"unit": "person", "rows_per_unit": rows, "budget": dp.Budget(epsilon=10**7)}
         with dp.open(data, columns={"age": (0, 120)}, **said) as curator:
             answers = curator.ask_many(texts, epsilon=10**6)
-            assert isinstance(answers[0].plan.measures[0], Batch) == (rows == 1)
+            assert isinstance(answers[0].plan.measures[0], CountBatch) == (rows == 1)
             assert right is None or [each.value for each in answers] == right
 
 
@@ -255,7 +255,7 @@ def test_counts_of_expressions_are_the_exact_ones() -> None:
     with clinic() as curator:
         answers = curator.ask_many(counted(texts), epsilon=10**6)
         assert [each.value for each in answers] == [exact(each) for each in texts]
-        assert isinstance(answers[0].plan.measures[0], Batch)
+        assert isinstance(answers[0].plan.measures[0], CountBatch)
 
 
 def test_expressions_are_told_apart() -> None:
@@ -315,7 +315,7 @@ def test_filters_of_one_question_are_a_batch() -> None:
         for asked in (curator.ask, lambda sql, **said: curator.ask_many([sql], **said)[0]):
             answer = asked(f"{several} FROM data WHERE cost > 10", epsilon=10**6)
             assert list(next(iter(answer))) == right
-            assert isinstance(answer.plan.measures[0], Batch)
+            assert isinstance(answer.plan.measures[0], CountBatch)
 
 
 def test_a_batch_is_the_same_question_whoever_finds_the_strategy(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -323,7 +323,7 @@ def test_a_batch_is_the_same_question_whoever_finds_the_strategy(monkeypatch: py
     texts, one = counted(["age < 30", "age < 60", "age < 90"]), filters([f"age < {n}" for n in range(5, 100, 5)])
     with clinic() as curator:
         first = curator.ask(one, epsilon=1)
-        assert isinstance(first.plan.measures[0], Batch)
+        assert isinstance(first.plan.measures[0], CountBatch)
         found = alternatives.designs
         with monkeypatch.context() as other:
             other.setattr(alternatives, "designs", lambda *said, **more: found(*said, **more)[:1])  # no other strategy
@@ -416,7 +416,7 @@ def test_what_is_not_planned(sql: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """One count, or what are not counts of conditions."""
     monkeypatch.setattr(alternatives, "designs", None)  # planning would fail
     with clinic() as curator:
-        assert not isinstance(curator.explain(sql, epsilon=1).plan.measures[0], Batch)
+        assert not isinstance(curator.explain(sql, epsilon=1).plan.measures[0], CountBatch)
 
 
 @pytest.mark.usefixtures("always")
@@ -430,7 +430,7 @@ def test_all_ways_to_count() -> None:
     ]
     with clinic() as curator:
         answer = curator.ask(f"SELECT {', '.join(items)} FROM data WHERE cost * 2 > 20", epsilon=10**6)
-        assert isinstance(answer.plan.measures[0], Batch)
+        assert isinstance(answer.plan.measures[0], CountBatch)
         right = [exact(f"cost * 2 > 20 AND {each}") for each in ("TRUE", "age < 30", "sex = 'F'", "age >= 20.5")]
         row = next(iter(answer))
         assert list(row)[:4] == right
@@ -486,7 +486,7 @@ def test_rows_of_a_unit_are_chosen_in_proportion() -> None:
     said: Any = {"unit": "person", "rows_per_unit": 4, "budget": dp.Budget(epsilon=10**7)}
     with dp.open(data, columns={"age": (0, 120)}, **said) as curator:
         answer = curator.ask(filters(["age < 30", "age >= 30"]), epsilon=10**6)
-        assert isinstance(answer.plan.measures[0], Batch)
+        assert isinstance(answer.plan.measures[0], CountBatch)
         young, old = next(iter(answer))
         assert young + old == 2000
         assert abs(young - 200) <= np.sqrt(500 * np.log(2 / ALARM) / 2)  # Hoeffding; by whole regions it would be 500
@@ -499,10 +499,10 @@ def test_rows_of_a_unit_are_chosen_in_proportion() -> None:
 def test_a_batch_knows_what_is_measured() -> None:
     """Two overlapping conditions, measured as they are: neither their common part nor the rest follows."""
     asked = Strategy((Matrix.of(np.array([[0, 1, 1], [1, 0, 1]])),))
-    batch = Batch(of=Literal(value="11"), values=("01", "10", "11"), strategy=asked)
+    batch = CountBatch(of=Literal(value="11"), values=("01", "10", "11"), strategy=asked)
     assert batch.asked == ("011", "101")
     assert [batch.knows(each) for each in ("011", "101", "000", "001", "100", "111")] == [True] * 3 + [False] * 3
-    assert replace(batch, strategy=Strategy((Each(3),))).knows("111")
+    assert replace(batch, strategy=Strategy((Identity(3),))).knows("111")
 
 
 @pytest.mark.parametrize("asked", [PREFIXES, ranges(20), ["age < 10", "age > 5", "age > 50", "age < 70"]])
@@ -510,7 +510,7 @@ def test_a_batch_is_right_for_any_number_of_rows(asked: list[str]) -> None:
     """The weights of what is released make up each count, all but a millionth of a row of a billion rows."""
     with clinic(budget=dp.Budget(epsilon=10, delta="1e-6")) as curator:
         draft = curator.draft(filters(asked, ", COUNT(*) AS n"))
-        plans = [each for each in pricing.plans_for(draft, Fraction(1)) if isinstance(each.measures[0], Batch)]
+        plans = [each for each in pricing.plans_for(draft, Fraction(1)) if isinstance(each.measures[0], CountBatch)]
         assert {each.loss.pure for each in plans} == {None, 1}
         for plan in plans:
             (batch,) = plan.measures

@@ -15,13 +15,13 @@ import pyarrow.parquet
 import pytest
 
 import discreet as dp
-from discreet.core.contribution import Caps, Setting
+from discreet.core.contribution import ContributionBounds, Setting
 from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.core.reach import Neighbours
-from discreet.matrix.strategy import Each, Matrix, Strategy
+from discreet.matrix.strategy import Identity, Matrix, Strategy
 from discreet.plan import pricing
 from discreet.plan.expressions.tree import Literal
-from discreet.plan.measures.count_batch import Batch
+from discreet.plan.measures.count_batch import CountBatch
 from support.kit import ALARM
 
 COLUMNS = {"age": (0, 120), "sex": ["F", "M"], "level": [0, 1, 2, 3], "town": {}}
@@ -54,7 +54,7 @@ def clinic(data: Any = None, **said: Any) -> Any:
 def batched(curator: Any, sql: str, epsilon: Any = 1, **more: Any) -> Any:
     """The answer of a question that is planned as a batch."""
     plan = curator.explain(sql, epsilon=epsilon, **more).plan
-    assert isinstance(plan.measures[0], Batch), sql
+    assert isinstance(plan.measures[0], CountBatch), sql
     return curator.ask(sql, epsilon=epsilon, **more)
 
 
@@ -186,13 +186,16 @@ def test_the_reach_is_that_of_the_strategy_of_all_groups(rows: int, neighbours: 
     """By brute force: every way to put some rows into the cells of two groups, and every other such way."""
     for matrix in ([[1, 0], [0, 1]], [[2, 1], [1, 2]], [[1, 1], [1, -1]], [[3, 0], [1, 1], [0, 2]]):
         strategy = Strategy((Matrix.of(np.array(matrix)),))
-        batch = Batch(of=Literal(value="1"), values=("01", "10"), strategy=strategy)
-        whole = Strategy((*strategy.factors, Each(2))).dense()
+        batch = CountBatch(of=Literal(value="1"), values=("01", "10"), strategy=strategy)
+        whole = Strategy((*strategy.factors, Identity(2))).dense()
         ways = [np.array(each) for each in product(range(rows + 1), repeat=4) if sum(each) <= rows]
         moved = [whole @ each for each in ways]
         pairs = [a - b for a in moved for b in moved] if neighbours == "replace" else moved
         setting = Setting(
-            caps=Caps(unit="u", rows=rows, groups=2), neighbours=Neighbours(neighbours), unit="person", grouped=True
+            caps=ContributionBounds(unit="u", rows=rows, groups=2),
+            neighbours=Neighbours(neighbours),
+            unit="person",
+            grouped=True,
         )
         reach = batch.reach(setting)
         assert reach.l1 >= max(abs(each).sum() for each in pairs)

@@ -19,7 +19,7 @@ from discreet.mechanisms.quantiles.histogram import Histogram
 from discreet.mechanisms.quantiles.many import Quantiles
 from discreet.mechanisms.selection.mode import Modes
 from discreet.plan.measures.exact_data import ValueCounts, ValueHistogram
-from discreet.plan.plan import Exact, Plan
+from discreet.plan.plan import ExactResult, Plan
 from support import hostile as h
 from support.clinic import clinic
 from support.kit import Script, tape
@@ -51,14 +51,14 @@ def test_whoever_is_protected(folder: Path, unit: str | None, neighbours: str, n
 
 def test_nothing_but_the_exact_counts_tells_two_databases_apart(folder: Path) -> None:
     """With the counts of one in place of those of the other, and the same coins, every byte is the same."""
-    played, found = tape(1 << 17), list[Exact]()
+    played, found = tape(1 << 17), list[ExactResult]()
 
     def run(rows: h.Rows, through: Any) -> list[str]:
         with h.Clinic(folder=folder).curator(rows, Script(played)) as curator:
             seam(curator, through)
             return [repr(curator.ask(each.sql, epsilon=1)) for each in [*h.CHOSEN, *h.BY_KEY]]
 
-    def keep(exact: Exact) -> Exact:
+    def keep(exact: ExactResult) -> ExactResult:
         found.append(exact)
         return exact
 
@@ -95,7 +95,7 @@ LINEAGE = [
 ]
 
 
-def counts(plan: Plan, exact: Exact, n: int) -> dict[tuple[Any, ...], int]:
+def counts(plan: Plan, exact: ExactResult, n: int) -> dict[tuple[Any, ...], int]:
     """How many rows count, by group and value."""
     keys, data = exact.keys or plan.groups, exact.sums[n]
     if isinstance(data, Histogram):

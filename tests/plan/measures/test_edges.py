@@ -14,8 +14,8 @@ import pytest
 import discreet as dp
 from discreet.core.record import write
 from discreet.mechanisms.quantiles.histogram import Histogram
-from discreet.mechanisms.quantiles.interval import Edges, shift_for
-from discreet.plan.measures.quantile_interval import EndsAt
+from discreet.mechanisms.quantiles.interval import QuantileIntervalMechanism, shift_for
+from discreet.plan.measures.quantile_interval import QuantileIntervalAt
 from support.clinic import clinic
 from support.edges import edged
 from support.kit import ALARM
@@ -33,9 +33,9 @@ DATA = {
 }
 
 
-def edges(q: str, last: int = 60, **said: Any) -> Edges:
+def edges(q: str, last: int = 60, **said: Any) -> QuantileIntervalMechanism:
     said = {"epsilon": Fraction(1), "q": Fraction(q), "last": last} | said
-    return Edges(shift=shift_for(SURE, **said), **said)
+    return QuantileIntervalMechanism(shift=shift_for(SURE, **said), **said)
 
 
 def quantiles(data: list[int], q: Fraction) -> tuple[int, int]:
@@ -46,7 +46,7 @@ def quantiles(data: list[int], q: Fraction) -> tuple[int, int]:
     return x[least], x[most]
 
 
-def missed(m: Edges, data: list[int]) -> float:
+def missed(m: QuantileIntervalMechanism, data: list[int]) -> float:
     """The exact probability that an end is on the wrong side of some quantile, from the definition of the law."""
     least, most = quantiles(data, m.q)
     return sum(p for ((low,), (high,)), p in edged(m)(data).items() if low > least or high < most)
@@ -66,7 +66,7 @@ def test_a_shorter_one_does_not() -> None:
     """The control: nearly what is allowed is missed at the worst data, and far more with half the shift."""
     m = edges("0.5")
     assert max(missed(m, data) for data in DATA.values()) > 0.01
-    half = Edges(epsilon=1, q="0.5", last=60, shift=m.shift // 2)
+    half = QuantileIntervalMechanism(epsilon=1, q="0.5", last=60, shift=m.shift // 2)
     assert max(missed(half, data) for data in DATA.values()) > 0.1
     assert half.error.beyond() > 0
     assert m.error.beyond() == 0
@@ -156,7 +156,7 @@ def test_what_was_bought_at_the_usual_confidence_is_still_the_same(tmp_path: Pat
     assert plans[0] == plans[1]
     for wrong in (0, 1, "2"):
         with pytest.raises(dp.NotUnderstood):
-            EndsAt(
+            QuantileIntervalAt(
                 of=plans[0].measures[0].trees[0], q=Fraction(1, 2), low=0, high=9, step=Fraction(1), confidence=wrong
             )
 
@@ -179,6 +179,6 @@ def test_a_quantile_is_as_exact_as_ever_unless_ends_are_asked_for(tmp_path: Path
 def test_what_is_no_interval_is_refused() -> None:
     for said in ({"q": "0"}, {"q": "1"}, {"shift": 0}, {"epsilon": 0}, {"last": 0}, {"neighbours": "both"}):
         with pytest.raises(dp.NotUnderstood):
-            Edges(**({"epsilon": 1, "q": "0.5", "shift": 3, "last": 60} | said))
+            QuantileIntervalMechanism(**({"epsilon": 1, "q": "0.5", "shift": 3, "last": 60} | said))
     with pytest.raises(dp.NotUnderstood, match="several groups"):
         edges("0.5").release(Histogram(2, NONE, NONE, NONE))

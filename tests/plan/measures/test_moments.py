@@ -333,7 +333,7 @@ def test_a_margin_can_be_asked_for() -> None:
         margin, value = answer.margin().value, answer.value
         allowed = abs(value) * float(within[:-1]) / 100 if str(within).endswith("%") else float(within)
         assert margin <= allowed
-        assert not [each for each in answer.heard.remarks if "not reached" in each]
+        assert not [each for each in answer.bill.remarks if "not reached" in each]
     known = asked.ask("SELECT COUNT(DISTINCT text) AS n FROM data", within=5)
     assert known.margin().value == 5
     said = str(asked.explain("SELECT VAR_SAMP(x), CORR(x, y) FROM data", within=40))
@@ -344,7 +344,7 @@ def test_a_margin_can_be_asked_for() -> None:
 def test_what_cannot_be_reached_is_said() -> None:
     asked = dp.open(people(30), columns=COLUMNS, budget=dp.Budget(epsilon=2))
     answer = asked.ask("SELECT CORR(x, y) FROM data", within="0.01")
-    assert "The margin was not reached: it would cost more than is left." in answer.heard.remarks
+    assert "The margin was not reached: it would cost more than is left." in answer.bill.remarks
 
 
 def test_many_groups_take_little_time() -> None:

@@ -14,15 +14,15 @@ import pyarrow as pa
 import pytest
 
 import discreet as dp
-from discreet.core.contribution import Caps, Setting
+from discreet.core.contribution import ContributionBounds, Setting
 from discreet.core.conversion import zcdp_of
 from discreet.core.laws.price import Pure, Zcdp
 from discreet.core.reach import Neighbours
-from discreet.mechanisms.selection.top_k import Places
+from discreet.mechanisms.selection.top_k import TopKRanking
 from discreet.plan.measures.measure import MeasurementOf
 from discreet.plan.measures.sums import Sums
 from discreet.plan.measures.top_k import TopK
-from discreet.plan.plan import Exact, Plan
+from discreet.plan.plan import ExactResult, Plan
 from support import hostile as h
 from support.clinic import clinic
 from support.kit import Script, tape
@@ -61,14 +61,14 @@ def test_whoever_joins_changes_nothing_but_which_keys(
 
 def test_nothing_but_the_scores_tells_two_databases_apart(folder: Path) -> None:
     """With the scores of one in place of those of the other, and the same coins, every byte is the same."""
-    played, found = tape(1 << 16), list[Exact]()
+    played, found = tape(1 << 16), list[ExactResult]()
 
     def run(rows: h.Rows, through: Any) -> list[str]:
         with h.Clinic(folder=folder, unit="id").curator(rows, Script(played)) as curator:
             seam(curator, through)
             return [repr(curator.ask(each, epsilon=1)) for each in [*LINEAGE, BUSIEST]]
 
-    def keep(exact: Exact) -> Exact:
+    def keep(exact: ExactResult) -> ExactResult:
         found.append(exact)
         return exact
 
@@ -103,7 +103,7 @@ def test_no_person_moves_a_score_further_than_was_paid_for(tmp_path: Path, case:
     both = [clinic.exact(rows, plans, lambda: Script(bytes(16))) for rows in (people, more)]
     for plan, before, after in zip(plans, *both, strict=True):
         (paid,) = plan.mechanisms
-        assert isinstance(paid, Places)
+        assert isinstance(paid, TopKRanking)
         moved = [int(each) for each in (after.sums[0] - before.sums[0]).flat]
         assert max(map(abs, moved)) <= paid.choose.sensitivity
         if paid.choose.monotone:
@@ -135,7 +135,7 @@ def test_the_law_of_a_question_is_that_of_the_anchors(tmp_path: Path) -> None:
     columns, sql = {"level": list(range(10))}, "SELECT level FROM visits GROUP BY level ORDER BY COUNT(*) DESC LIMIT 1"
     one = clinic(tmp_path, ranked(), columns=columns, budget=dp.Budget(epsilon=9))
     (paid,) = one.explain(sql, epsilon=1).plan.mechanisms
-    assert isinstance(paid, Places)
+    assert isinstance(paid, TopKRanking)
     assert paid.loss == dp.Loss(pure=1, rho="0.5")
     assert paid.choose.error.expected_gap(range(10)) == pytest.approx(0.403657, abs=1e-6)
     other = clinic(tmp_path, ranked(), columns=columns, budget=dp.Budget(epsilon=9), neighbours="replace",
@@ -190,7 +190,7 @@ def test_it_says_how_it_was_chosen_and_how_wrong_that_can_be(tmp_path: Path) -> 
 # ── how wrong it is ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def missed(paid: Places, gap: float) -> float:
+def missed(paid: TopKRanking, gap: float) -> float:
     """The exact probability that some group left out is as far ahead of a chosen one, at the worst scores: k good ones,
     and all others as far behind."""
     good, total = paid.k, paid.among
@@ -209,7 +209,7 @@ def missed(paid: Places, gap: float) -> float:
 @pytest.mark.parametrize("kind", [dp.PermuteAndFlip, dp.Exponential])
 def test_the_gap_is_kept_and_hardly_more_than_that(kind: Any, k: int, among: int) -> None:
     """At the worst scores, exactly; the control is a gap of two thirds of it."""
-    paid = Places(choose=kind(epsilon=Fraction(1, 2), sensitivity=1, monotone=True), k=k, among=among)
+    paid = TopKRanking(choose=kind(epsilon=Fraction(1, 2), sensitivity=1, monotone=True), k=k, among=among)
     for confidence in ("0.9", "0.95", "0.99"):
         most = 1 - float(confidence)
         assert missed(paid, paid.error.gap(confidence)) <= most
@@ -219,7 +219,10 @@ def test_the_gap_is_kept_and_hardly_more_than_that(kind: Any, k: int, among: int
 def test_the_gap_of_noise_is_kept() -> None:
     """By the exact law of the difference of two noises, over all pairs that can be out of order."""
     setting = Setting(
-        caps=Caps(unit="u", rows=4, groups=4), neighbours=Neighbours.ADD_REMOVE, unit="person", grouped=True
+        caps=ContributionBounds(unit="u", rows=4, groups=4),
+        neighbours=Neighbours.ADD_REMOVE,
+        unit="person",
+        grouped=True,
     )
     for law in (UNITS.law(Pure(Fraction(1)), setting), UNITS.law(Zcdp(Fraction(1, 40)), setting)):
         p = np.array([law.pmf(n) for n in range(-200, 201)])
@@ -254,13 +257,16 @@ def test_the_planner_takes_what_is_best(k: int, groups: int) -> None:
     the other kind."""
     rng, runs, among = np.random.default_rng(11), 3000, 20
     setting = Setting(
-        caps=Caps(unit="u", rows=groups, groups=groups), neighbours=Neighbours.ADD_REMOVE, unit="p", grouped=True
+        caps=ContributionBounds(unit="u", rows=groups, groups=groups),
+        neighbours=Neighbours.ADD_REMOVE,
+        unit="p",
+        grouped=True,
     )
     rho, top = zcdp_of(Fraction(1), Fraction(1, 2_000_000)), TopK(score=UNITS, k=k, among=among)
     laws = [UNITS.law(Pure(Fraction(1)), setting), UNITS.law(Zcdp(rho), setting)]
     choices = [top.law(Pure(Fraction(1)), setting), top.law(Zcdp(rho), setting)]
     noisy_ways = [MeasurementOf(measure=UNITS, law=law, setting=setting) for law in laws]
-    predicted = [*map(top.rival_error, noisy_ways), *(top.predicted(each, setting) for each in choices)]
+    predicted = [*map(top.rival_error, noisy_ways), *(top.expected_squared_error(each, setting) for each in choices)]
     found = np.zeros(4)
     for apart in (1.0, 5.0):
         scores = apart * np.arange(among)[::-1]

@@ -14,18 +14,18 @@ import pytest
 from scipy import stats
 
 import discreet as dp
-from discreet.core.contribution import Caps, Setting
+from discreet.core.contribution import ContributionBounds, Setting
 from discreet.core.laws.gaussian import GAUSSIAN, DiscreteGaussian
 from discreet.core.laws.laplace import LAPLACE, DiscreteLaplace
 from discreet.core.laws.law import NoiseFamily
 from discreet.core.reach import Neighbours
 from discreet.core.record import read, write
 from discreet.matrix.families import Marginals
-from discreet.matrix.grouping_sets import best_totals
+from discreet.matrix.grouping_sets import best_grouping_sets
 from discreet.matrix.hierarchical import best_tables
 from discreet.plan.estimates.group_sums import Merge
 from discreet.plan.expressions.tree import Field
-from discreet.plan.measures.grouping_sets import FINE, Totals
+from discreet.plan.measures.grouping_sets import GROUP_DENOMINATOR, GroupingSets
 from discreet.plan.measures.statistic import Statistic
 from discreet.plan.measures.sums import Sums
 from discreet.plan.plan import Key, grouped
@@ -36,7 +36,10 @@ from support.kit import ALARM
 
 ROWS = Sums(parts=("rows",))
 ROW = Setting(
-    caps=Caps(unit=None, rows=None, groups=None), neighbours=Neighbours.ADD_REMOVE, unit="person", grouped=True
+    caps=ContributionBounds(unit=None, rows=None, groups=None),
+    neighbours=Neighbours.ADD_REMOVE,
+    unit="person",
+    grouped=True,
 )
 LAWS = [DiscreteLaplace(Fraction(7, 3)), DiscreteGaussian(Fraction(11))]
 COLUMNS = {"region": ["a", "b", "c", "d"], "day": (0, 99), "cost": (0, 50), "gain": (-20, 10)}
@@ -56,10 +59,10 @@ WORKLOADS = [
 ]  # fmt: skip
 
 
-def totals(sizes: tuple[int, ...], asked: Any, law: Any) -> Totals:
-    best = best_totals(sizes, asked, law.family)
+def totals(sizes: tuple[int, ...], asked: Any, law: Any) -> GroupingSets:
+    best = best_grouping_sets(sizes, asked, law.family)
     assert best is not None
-    return Totals(of=ROWS, sizes=sizes, asked=asked, tables=best.tables, weights=best.weights)
+    return GroupingSets(of=ROWS, sizes=sizes, asked=asked, tables=best.tables, weights=best.weights)
 
 
 def written(sizes: tuple[int, ...], table: tuple[int, ...]) -> np.ndarray:
@@ -70,7 +73,7 @@ def written(sizes: tuple[int, ...], table: tuple[int, ...]) -> np.ndarray:
     return found
 
 
-def solved(measure: Totals, law: Any) -> tuple[np.ndarray, np.ndarray]:
+def solved(measure: GroupingSets, law: Any) -> tuple[np.ndarray, np.ndarray]:
     """Least squares by a pseudoinverse: from all numbers of the tables to the groups; and the numbers' variances."""
     pairs = list(zip(measure.tables, measure.precisions(law.family), measure.laws(law), strict=True))
     matrix = np.vstack([written(measure.sizes, table) for table, _, _ in pairs])
@@ -90,7 +93,7 @@ def test_whole_weights_are_as_good_as_any(sizes: Any, asked: Any, family: NoiseF
 
     For Gaussian noise the optimum is not always made of tables; of those here it is 2 % better once.
     """
-    best, other = best_totals(sizes, asked, family), best_tables(Marginals(sizes, asked), family)
+    best, other = best_grouping_sets(sizes, asked, family), best_tables(Marginals(sizes, asked), family)
     assert best is not None
     norms = [s.l2_squared if family is GAUSSIAN else s.l1**2 for s in other.strategies]
     power = 1 if family is GAUSSIAN else 2
@@ -102,10 +105,10 @@ def test_whole_weights_are_as_good_as_any(sizes: Any, asked: Any, family: NoiseF
 
 def test_the_same_weights_everywhere() -> None:
     """A plan is known by its record, so these are never to change for no reason."""
-    assert best_totals((50, 12), ((0,), (1,)), LAPLACE)[:2] == (((0,), (1,)), (13, 8))
-    assert best_totals((3, 121), rollup(2), LAPLACE)[:2] == (((0,), (0, 1)), (14, 61))
-    assert best_totals((3, 121), rollup(2), GAUSSIAN)[:2] == (((), (0,), (0, 1)), (2, 5, 62))
-    assert best_totals((2,) * 7, cube(7), LAPLACE) is None
+    assert best_grouping_sets((50, 12), ((0,), (1,)), LAPLACE)[:2] == (((0,), (1,)), (13, 8))
+    assert best_grouping_sets((3, 121), rollup(2), LAPLACE)[:2] == (((0,), (0, 1)), (14, 61))
+    assert best_grouping_sets((3, 121), rollup(2), GAUSSIAN)[:2] == (((), (0,), (0, 1)), (2, 5, 62))
+    assert best_grouping_sets((2,) * 7, cube(7), LAPLACE) is None
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -118,11 +121,11 @@ def test_what_is_predicted_is_the_error_of_least_squares(sizes: Any, asked: Any,
     mine, rows = 0.0, 0
     for one, (spread, _) in zip(asked, measure._asked(law), strict=True):
         each = ((written(sizes, one) @ estimate) ** 2) @ variances
-        assert each == pytest.approx(spread.variance / FINE**2, rel=1e-6)
+        assert each == pytest.approx(spread.variance / GROUP_DENOMINATOR**2, rel=1e-6)
         mine, rows = mine + each.sum(), rows + len(each)
     whole = law.variance * np.prod(sizes) * len(asked)
-    assert measure.predicted(law, ROW) == pytest.approx(mine / whole * law.variance, rel=1e-6)
-    assert mine / whole == pytest.approx(best_totals(sizes, asked, law.family).ratio, rel=0.05)
+    assert measure.expected_squared_error(law, ROW) == pytest.approx(mine / whole * law.variance, rel=1e-6)
+    assert mine / whole == pytest.approx(best_grouping_sets(sizes, asked, law.family).ratio, rel=0.05)
 
 
 # ── what follows ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -136,14 +139,16 @@ def test_the_groups_are_those_of_least_squares(sizes: Any, asked: Any, law: Any)
     found = measure.groups(released, law)
     expected = solved(measure, law)[0] @ np.concatenate([each.ravel() for each in released])
     assert found.shape == (1, np.prod(sizes))
-    assert found[0] / FINE == pytest.approx(expected, abs=1e-3)
+    assert found[0] / GROUP_DENOMINATOR == pytest.approx(expected, abs=1e-3)
 
 
 def test_exact_tables_give_exact_totals_however_large() -> None:
     measure = totals((5, 4, 6), cube(3), LAWS[0])
     counts = np.random.default_rng(1).integers(0, 1 << 62, 120)
     released = [each.measure(counts) for each in measure.strategies]
-    assert [int(each) for each in measure.groups(released, LAWS[0])[0]] == [FINE * int(each) for each in counts]
+    assert [int(each) for each in measure.groups(released, LAWS[0])[0]] == [
+        GROUP_DENOMINATOR * int(each) for each in counts
+    ]
 
 
 def merged(sizes: tuple[int, ...], rows: list[list[int]]) -> Merge:
@@ -162,16 +167,16 @@ def test_the_noise_of_any_box_is_known(law: Any) -> None:
     boxes = [grid[:2, 1:, :3], grid[1:, :, 2:4], grid[:1, :1, :1], grid, grid[3, 1:, [0, 4]], grid[::2, ::2, ::2]]
     rows = [each.ravel().tolist() for each in boxes]
     merge = merged(sizes, rows)
-    assert measure.follows(merge)
+    assert measure.can_sum(merge)
     seen = {int(n): each for each, here in measure.merged_noises(law, merge) for n in here}
     for n, row in enumerate(rows):
         exact = float((estimate[row].sum(axis=0) ** 2) @ variances)
-        assert seen[n].variance / FINE**2 == pytest.approx(exact, rel=1e-6)
-    assert not measure.follows(merged(sizes, [grid[0, :, 0].tolist(), [0, 59]]))
+        assert seen[n].variance / GROUP_DENOMINATOR**2 == pytest.approx(exact, rel=1e-6)
+    assert not measure.can_sum(merged(sizes, [grid[0, :, 0].tolist(), [0, 59]]))
     two = totals(sizes, ((0,), (1, 2)), law)
     assert (0, 1, 2) not in two.tables
-    assert two.follows(merged(sizes, [grid[:2].ravel().tolist(), grid[:, 1:, :2].ravel().tolist()]))
-    assert not two.follows(merged(sizes, [grid[:2, 1:].ravel().tolist()]))
+    assert two.can_sum(merged(sizes, [grid[:2].ravel().tolist(), grid[:, 1:, :2].ravel().tolist()]))
+    assert not two.can_sum(merged(sizes, [grid[:2, 1:].ravel().tolist()]))
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -267,7 +272,7 @@ def test_nobody_moves_the_tables_further_than_was_paid_for(sql: str, neighbours:
 def test_a_value_of_either_sign_is_not_replaced() -> None:
     """A record that says otherwise has no price."""
     mixed = Sums(parts=("sum",), of=Field(name="gain", kind="integer"), low=-2, high=1)
-    measure = Totals(of=mixed, sizes=(2,), asked=((0,), ()), tables=((0,), ()), weights=(3, 1))
+    measure = GroupingSets(of=mixed, sizes=(2,), asked=((0,), ()), tables=((0,), ()), weights=(3, 1))
     measure.mechanism(LAWS[0], ROW)
     with pytest.raises(dp.NotUnderstood):
         measure.mechanism(LAWS[0], replace(ROW, neighbours=Neighbours.REPLACE))
@@ -283,9 +288,9 @@ def test_a_value_of_either_sign_is_not_replaced() -> None:
 )  # fmt: skip
 def test_what_are_no_totals(wrong: Any) -> None:
     said: Any = {"of": ROWS, "sizes": (2, 3), "asked": ((0,), ()), "tables": ((0,), (1,)), "weights": (2, 1)}
-    assert read(write(Totals(**said))) == Totals(**said)
+    assert read(write(GroupingSets(**said))) == GroupingSets(**said)
     with pytest.raises(dp.NotUnderstood):
-        Totals(**said | wrong)
+        GroupingSets(**said | wrong)
 
 
 # ── asking ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -299,7 +304,7 @@ def test_all_totals_are_within_their_margins(sql: str) -> None:
         draft = curator.draft(sql)
         assert draft.alternatives[0].family is LAPLACE
         answer = curator.ask(sql, epsilon=2)
-    assert isinstance(answer.plan.measures[0], Totals)
+    assert isinstance(answer.plan.measures[0], GroupingSets)
     clamped = """SELECT region, day, greatest(0, least(50, cost)) AS cost, greatest(-20, least(10, gain)) AS gain
         FROM held WHERE region <> '?' AND day BETWEEN 0 AND 99"""
     held = data  # noqa: F841
@@ -324,7 +329,7 @@ def test_one_charge_less_noise_and_the_same_again_is_free() -> None:
         assert "2 tables: discrete Laplace, scales 6" in str(curator.explain(QUESTIONS[1], epsilon=1))
     plain = replace(draft, alternatives=())
     told = [plan_for(each, Fraction(1)) for each in (draft, plain)]
-    errors = [plan.measures[0].predicted(plan.laws[0], plan.setting) for plan in told]
+    errors = [plan.measures[0].expected_squared_error(plan.laws[0], plan.setting) for plan in told]
     assert errors[0] < errors[1] / 3
     wanted = read_terms(epsilon=None, within=500, confidence="0.95", delta=None, default=None)
     assert wanted.least_cost(draft) < wanted.least_cost(plain) / 2
@@ -346,20 +351,20 @@ def test_what_follows_is_free_and_what_does_not_is_refused() -> None:
         finest = curator.ask("SELECT region, day, SUM(cost) FROM data GROUP BY region, day", epsilon=1)
         assert finest.cost.pure == 1
         again = curator.ask("SELECT region, SUM(cost) FROM data GROUP BY region", reuse=True)
-        assert isinstance(again.plan.measures[0], Totals)  # still the more exact of both
+        assert isinstance(again.plan.measures[0], GroupingSets)  # still the more exact of both
         one = curator.ask("SELECT SUM(cost) FROM data WHERE day < 7 AND region = 'a'", reuse=True)
         assert isinstance(one.plan.measures[0], Sums)
 
 
 def test_what_cannot_be_is_mended_without_moving_what_can() -> None:
     """Single groups that nobody asked for may be negative: totals that are not stay as they are."""
-    measure = Totals(of=ROWS, sizes=(2, 2), asked=((0,), (1,)), tables=((0,), (1,)), weights=(1, 1))
-    counts = FINE * np.array([[750, 250, 250, -250]])  # 1000 and 0, either way
-    assert np.array_equal(measure.possible(counts), counts)
-    odd = np.random.default_rng(2).integers(-3 * FINE, 3 * FINE, (1, 120))
+    measure = GroupingSets(of=ROWS, sizes=(2, 2), asked=((0,), (1,)), tables=((0,), (1,)), weights=(1, 1))
+    counts = GROUP_DENOMINATOR * np.array([[750, 250, 250, -250]])  # 1000 and 0, either way
+    assert np.array_equal(measure.feasible(counts), counts)
+    odd = np.random.default_rng(2).integers(-3 * GROUP_DENOMINATOR, 3 * GROUP_DENOMINATOR, (1, 120))
     for asked in (rollup(3), ((0,), (1, 2)), ((0, 1), (1, 2)), ((),)):
-        mine = Totals(of=ROWS, sizes=(4, 5, 6), asked=asked, tables=asked, weights=(1,) * len(asked))
-        mended = mine.possible(odd).ravel()
+        mine = GroupingSets(of=ROWS, sizes=(4, 5, 6), asked=asked, tables=asked, weights=(1,) * len(asked))
+        mended = mine.feasible(odd).ravel()
         for table in mine.tables:
             assert (written(mine.sizes, table) @ mended.astype(float)).min() >= 0
     keys = tuple(Key(tree=Field(name=each, kind="integer"), kind="integer", span=(0, 1)) for each in "xy")

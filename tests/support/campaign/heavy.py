@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 import discreet as dp
-from discreet.engines.duckdb.connection import Source
-from discreet.postprocess.sizes import LONGEST_TEXT
+from discreet.engines.duckdb.connection import DuckDBSource
+from discreet.postprocess.sizes import MAX_TEXT_CHARS
 from support.campaign.oracle import Found
 from support.lineage import curator, table
 
@@ -74,7 +74,7 @@ WAYS = [_text, _text, _layers, _layers, _number, _many]
 def opened() -> dp.Curator:
     frame = pa.table({"x": pa.array([1, 2, 3]), "k": ["x", "y", "x"]})
     return curator(
-        Source(places={"data": '"data"'}, frames={"data": frame}),
+        DuckDBSource(places={"data": '"data"'}, frames={"data": frame}),
         [table("data", columns={"x": (0, 1000), "k": ["x", "y"]})],
     )
 
@@ -87,7 +87,7 @@ def examine(dice: random.Random, held: dp.Curator) -> str:
         answer: Any = held.ask(sql, epsilon=1)
         texts = [each for column in answer.data.columns for each in column if isinstance(each, str)]
         longest = max(map(len, texts), default=0)
-        if longest > LONGEST_TEXT:
+        if longest > MAX_TEXT_CHARS:
             raise Found(f"a text of {longest} letters: {sql[:200]}")
     except dp.Refusal:
         came = "refused"

@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from discreet.engines.duckdb.connection import Source
+from discreet.engines.duckdb.connection import DuckDBSource
 from discreet.engines.duckdb.files import open_path
 from support.campaign.oracle import Found
 
-Open = Callable[[Path], Source]
+Open = Callable[[Path], DuckDBSource]
 PIECES = [b'"', b'"', b'""', b",", b",", b"x", b"7", b"\r", b"\0", b"\xff\xfe", b"\xef\xbb\xbf", b" ", b"'", b"\\",
           b'\\"', b"\t", b";", b"5'11\"", b"\x1a", b"\xc3", b"\x85", b"\xe2\x80\xa8", b"x" * 3000]  # fmt: skip
 PLAIN = [
@@ -28,7 +28,7 @@ PLAIN = [
 ]
 
 
-def opened(path: Path) -> Source:
+def opened(path: Path) -> DuckDBSource:
     return open_path(path, None)
 
 
@@ -64,7 +64,7 @@ def examine(dice: random.Random, path: Path, way: Open = opened) -> int:
     return sum((after - before).values())
 
 
-def swallowing(path: Path) -> Source:
+def swallowing(path: Path) -> DuckDBSource:
     """A reader that lets a quote run on over the lines of others, as many do: a defect."""
     with path.open(newline="", encoding="utf-8", errors="replace") as file:
         records = list(csv.reader(line.replace("\0", "") for line in file))

@@ -25,9 +25,9 @@ import discreet as dp
 from discreet.core.mechanism import Then
 from discreet.kernel.verdict import Rejected
 from discreet.mechanisms.quantiles.histogram import Histogram
-from discreet.mechanisms.selection.top_k import Places
+from discreet.mechanisms.selection.top_k import TopKRanking
 from discreet.plan.measures.exact_data import DistinctCount, RowSums, UnitCount
-from discreet.plan.plan import Exact, Plan
+from discreet.plan.plan import ExactResult, Plan
 from discreet.plan.relation import Join, JoinInput, PerUnit, Projection, UnionAll, UnitAggregate, UnitLimit
 from support import hostile as h
 from support.campaign.questions import Question
@@ -44,7 +44,7 @@ class Found(AssertionError):
 # ── reach ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def cells(plan: Plan, found: Exact, n: int) -> dict[Any, int]:
+def cells(plan: Plan, found: ExactResult, n: int) -> dict[Any, int]:
     """The exact data of a measure as numbers, by group and part, under names that both neighbours share."""
     keys: Any = found.keys if plan.naming is not None else None
     data = found.sums[n]
@@ -65,7 +65,7 @@ def change(before: dict[Any, int], after: dict[Any, int]) -> dict[Any, int]:
     return {key: each for key, each in found.items() if each}
 
 
-def too_far(plan: Plan, before: Exact, after: Exact) -> str | None:
+def too_far(plan: Plan, before: ExactResult, after: ExactResult) -> str | None:
     """What moved further than the plan pays for, if anything did.
 
     A key that only one of the two has, has one unit, so it is named with a probability that δ pays for.
@@ -91,7 +91,7 @@ def too_far(plan: Plan, before: Exact, after: Exact) -> str | None:
 
 
 def _beyond(plan: Plan, mechanism: Any, moved: dict[Any, int], before: Any, after: Any) -> str | None:
-    if isinstance(mechanism, Places):  # choices among groups
+    if isinstance(mechanism, TopKRanking):  # choices among groups
         most, far = mechanism.choose.sensitivity, max(map(abs, moved.values()), default=0)
         return f"moved a score by {far}, paid for {most}" if far > most else None
     if not hasattr(mechanism, "reach") and not isinstance(mechanism, Then):  # choices among values: rows that count
@@ -124,7 +124,7 @@ def _over(moved: list[int], reach: Any) -> str | None:
 # ── who is counted ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def mixes(plan: Plan, whole: Exact, parts: list[Exact]) -> str | None:
+def mixes(plan: Plan, whole: ExactResult, parts: list[ExactResult]) -> str | None:
     """Where the exact data of all is not the sum of what each person gives alone.
 
     Values that differ are not the sum over people, but at least what one person has and at most what all have.
@@ -282,7 +282,7 @@ class Court:
         if asked.plain and not asked.row and world.place != "csv" and world.form != "long":
             self._opinion(asked, plan, parts, salt)
 
-    def _opinion(self, asked: Question, plan: Plan, parts: list[Exact], salt: int) -> None:
+    def _opinion(self, asked: Question, plan: Plan, parts: list[ExactResult], salt: int) -> None:
         """A second opinion on plain people, for questions that count rows or units."""
         most = plan.caps.most_rows if asked.counts == "rows" else 1
         for alone, part in list(zip(self.people, parts, strict=True))[:-1]:
@@ -313,7 +313,7 @@ class Court:
         self.checked[what] = self.checked.get(what, 0) + 1
 
 
-def looked(curator: dp.Curator, plan: Plan, salt: int) -> Exact:
+def looked(curator: dp.Curator, plan: Plan, salt: int) -> ExactResult:
     """The exact data; an engine that fails has told something."""
     try:
         return exact(curator, plan, salt)
@@ -336,8 +336,8 @@ def transcript(curator: dp.Curator, sql: str, **options: Any) -> dict[str, Any]:
         raise Found(f"asking fails: {type(problem).__name__}") from problem
     seen: dict[str, Any] = {
         "status": "answer", "columns": answer.columns, "kinds": answer.kinds, "cost": repr(answer.cost),
-        "left": str(curator.left), "shown left": str(answer.left), "entry": answer.heard.entry,
-        "remarks": answer.heard.remarks, "names": answer.to_arrow().column_names,
+        "left": str(curator.left), "shown left": str(answer.left), "entry": answer.bill.entry,
+        "remarks": answer.bill.remarks, "names": answer.to_arrow().column_names,
     }  # fmt: skip
     plan = answer.plan
     if plan.naming is None and not AFTERWARDS.search(sql):

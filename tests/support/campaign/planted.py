@@ -66,7 +66,7 @@ def values_pass_for_people(patch: Patch) -> None:
 
 def equal_as_doubles(patch: Patch) -> None:
     """Units are taken for the same when a question takes them for equal, however they are stored."""
-    patch.setattr(join, "same", lambda a, b: a is not None and b is not None)
+    patch.setattr(join, "compares_exactly", lambda a, b: a is not None and b is not None)
     patch.setattr(ownership, "_same", lambda a, b: a is not None and b is not None)  # the kernel makes the same mistake
 
 
@@ -77,7 +77,7 @@ def narrow_codes(patch: Patch) -> None:
 
 def raw_bits(patch: Patch) -> None:
     """Units are told apart by how they are written: zero with a sign is somebody else."""
-    patch.setattr(bounding, "owner", lambda name, stored: f"CAST({quoted(name)} AS VARCHAR)")
+    patch.setattr(bounding, "unit_value", lambda name, stored: f"CAST({quoted(name)} AS VARCHAR)")
 
 
 def unbounded(patch: Patch) -> None:
@@ -87,7 +87,7 @@ def unbounded(patch: Patch) -> None:
 
 
 def _every(relation: UnitLimit, place: Any, tables: Any) -> tuple[str, Any]:
-    inner, stored = relations.laid(relation.source, place, tables)
+    inner, stored = relations.render_from(relation.source, place, tables)
     names = dict.fromkeys((relation.unit, *relation.columns))
     kept = Stored({each: stored[each] for each in names}, stored.dialect)
     return f"SELECT {', '.join(map(stored.dialect.quoted, names))} FROM {inner}", kept

@@ -36,20 +36,22 @@ def _another_unit(dice: random.Random, world: World, role: str) -> Changed:
 
     def made(table: Table) -> Table:
         rest = tuple(each for each in table.columns if each.name != other)
-        return replace(table, unit=other, through=None, columns=rest)
+        return replace(table, unit=other, unit_reference=None, columns=rest)
 
     return _tables(world, role, made)
 
 
 def _by_row(dice: random.Random, world: World, role: str) -> Changed:
     return _tables(
-        world, role, lambda each: replace(each, unit=None, through=None, rows_per_unit=None, groups_per_unit=None)
+        world,
+        role,
+        lambda each: replace(each, unit=None, unit_reference=None, rows_per_unit=None, groups_per_unit=None),
     )
 
 
 def _the_bill(dice: random.Random, world: World, role: str) -> Changed:
     """What refers to somebody's key is itself the unit."""
-    return _tables(world, "lines", lambda each: replace(each, through=None))
+    return _tables(world, "lines", lambda each: replace(each, unit_reference=None))
 
 
 def _other_neighbours(dice: random.Random, world: World, role: str) -> Changed:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 import discreet as dp
-from discreet.engines.duckdb.connection import Source
+from discreet.engines.duckdb.connection import DuckDBSource
 from discreet.plan.plan import Plan
 from support import hostile as h
 from support.campaign.oracle import Found, looked, too_far
@@ -27,7 +27,7 @@ def opened(rows: list[tuple[int, int]], unit: bool) -> dp.Curator:
         if unit
         else table("data", columns={"x": (0, 1000)})
     )
-    return curator(Source(places={"data": '"data"'}, frames={"data": frame}), [declared])
+    return curator(DuckDBSource(places={"data": '"data"'}, frames={"data": frame}), [declared])
 
 
 def planned(curator: dp.Curator, many: int) -> list[Plan]:

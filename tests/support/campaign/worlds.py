@@ -25,9 +25,9 @@ import pyarrow.parquet as pq
 import discreet as dp
 from discreet.catalogue.schema import Catalogue, Table
 from discreet.curator.opening import ledger_of
-from discreet.engines.duckdb.connection import Source
+from discreet.engines.duckdb.connection import DuckDBSource
 from discreet.engines.duckdb.files import open_path
-from discreet.engines.sql.expressions import DIGEST, SHORT
+from discreet.engines.sql.expressions import DIGEST, LONG_TEXT
 from support.engines import curator_of
 from support.lineage import BUDGET, table
 
@@ -59,10 +59,17 @@ def _decimals(*values: str) -> list[decimal.Decimal]:
 
 def read_as(text: str) -> str:
     """A long text as it is read: its beginning and a digest."""
-    return text[: SHORT - DIGEST] + hashlib.sha256(text.encode()).hexdigest()
+    return text[: LONG_TEXT - DIGEST] + hashlib.sha256(text.encode()).hexdigest()
 
 
-LONG = ["n" * 3000, "n" * 2999 + "m", "n" * (SHORT - 1), "n" * (SHORT - DIGEST), "\u00e9" * (SHORT // 2), "p0"]
+LONG = [
+    "n" * 3000,
+    "n" * 2999 + "m",
+    "n" * (LONG_TEXT - 1),
+    "n" * (LONG_TEXT - DIGEST),
+    "\u00e9" * (LONG_TEXT // 2),
+    "p0",
+]
 FORMS: dict[str, Form] = {
     "small": Form(pa.int64(), [0, 1, 2, 3, 4, 5], [[99], [-1]]),
     "whole": Form(pa.int64(), [2**53, 2**53 + 2, 10**18, 2**63 - 1, 0, -(2**63)],
@@ -70,7 +77,8 @@ FORMS: dict[str, Form] = {
     "unsigned": Form(pa.uint64(), [2**64 - 1, 2**63, 2**53, 0, 2**63 + 1, 7], [[2**64 - 2], [2**53 + 1], [2**63 - 1]]),
     "int32": Form(pa.int32(), [2**31 - 1, -(2**31), 0, 1, 2, 3], [[2**31 - 2], [-1]]),
     "text": Form(pa.string(), ["p0", "P0", "p0 ", "1", "01", "\u00e9"], [["e\u0301"], [" p0"], ["1.0"], [""]], "'{}'"),
-    "long": Form(pa.string(), LONG, [[read_as(LONG[0])], [LONG[0] + " "], ["n" * 2999 + "o"], ["n" * SHORT]], "'{}'"),
+    "long": Form(pa.string(), LONG,
+                 [[read_as(LONG[0])], [LONG[0] + " "], ["n" * 2999 + "o"], ["n" * LONG_TEXT]], "'{}'"),
     "real": Form(pa.float64(), [2.0**53, 1.0, INF, 0.1 + 0.2, 1e308, -1.0],
                  [[0.0, -0.0], [NAN], [0.3], [5e-324], [-INF]], "{!r}"),
     "float32": Form(pa.float32(), [2.0**24, 1.0, INF, 0.5, -1.0, 3.0], [[0.0, -0.0], [NAN], [2.0**24 + 2]], "{!r}"),
@@ -294,11 +302,11 @@ class World:
             found[self.tables[role]] = pa.table(arrays, names=[named[each] for each in columns])
         return found
 
-    def source(self, held: Held, folder: Path | None) -> Source:
+    def source(self, held: Held, folder: Path | None) -> DuckDBSource:
         """A database somewhere."""
         frames = self.frames(held)
         if self.place == "frames" or folder is None:
-            return Source(places={name: '"' + name.replace('"', '""') + '"' for name in frames}, frames=frames)
+            return DuckDBSource(places={name: '"' + name.replace('"', '""') + '"' for name in frames}, frames=frames)
         if self.place == "duckdb":
             return open_path(_database(folder / "held.duckdb", frames), list(frames))
         if not (folder / "held").exists():

@@ -19,8 +19,8 @@ from discreet.core.exact import Ball, precision
 
 __all__ = ["GUMBEL", "NEVER", "ONE_SIDED", "TWO_SIDED", "Jitter", "race"]
 
-CHUNK = 1 << 16  # candidates at a time, so that the working arrays stay in the cache
-FAR = 1e300
+CHUNK_CANDIDATES = 1 << 16  # candidates at a time, so that the working arrays stay in the cache
+MAX_FLOAT_SCORE = 1e300
 NEVER = arb("-inf")  # the height of a candidate that cannot win
 LN2 = 0.6931471805599453
 
@@ -153,15 +153,17 @@ def race(
     """
     words, sums = coins.halves(count), np.empty(count, np.float32)
     with np.errstate(over="ignore", invalid="ignore"):
-        for start in range(0, count, CHUNK):
-            part = slice(start, start + CHUNK)
+        for start in range(0, count, CHUNK_CANDIDATES):
+            part = slice(start, start + CHUNK_CANDIDATES)
             height = heights(part) * rate
             np.add(height.astype(np.float32), jitter.rough(words[part]), out=sums[part])
         left = np.flatnonzero(sums >= np.fmax.reduce(sums) - np.float32(2 * jitter.spread + 0.01))
     if not len(left) or jitter.extreme(words):
         left = np.arange(count)
     if len(left) > 1:
-        height = np.nan_to_num(rate * heights(left), nan=-FAR, posinf=FAR, neginf=-FAR)
+        height = np.nan_to_num(
+            rate * heights(left), nan=-MAX_FLOAT_SCORE, posinf=MAX_FLOAT_SCORE, neginf=-MAX_FLOAT_SCORE
+        )
         error = 2.0**-19 + 2.0**-38 * np.abs(height)
         low, high = jitter.between(words[left])
         left = left[height + high + error >= np.max(height + low - error)]

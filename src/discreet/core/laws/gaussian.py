@@ -13,9 +13,9 @@ from flint import arb, ctx
 from numpy.typing import NDArray
 
 from discreet.core.coins import SYSTEM, Coins, Uniform
-from discreet.core.exact import Ball, ball, ceiling, nearest, positive, share
+from discreet.core.exact import Ball, ball, ceiling, nearest, positive, probability_ceiling
 from discreet.core.laws.gaussian_table import HalfGaussian
-from discreet.core.laws.laplace import CHUNK
+from discreet.core.laws.laplace import CHUNK_DRAWS
 from discreet.core.laws.law import Floats, Integers, Law, NoiseFamily, narrowest
 from discreet.core.laws.sum_quantiles import normal_quantile
 from discreet.core.laws.theta import above, mean_size, moment, total, weight
@@ -71,8 +71,8 @@ class DiscreteGaussian(Law):
         if self.scale_squared > ORDINARY:
             return self._draw_in_blocks(count, coins)
         out = np.empty(count, np.int64)
-        for start in range(0, count, CHUNK):
-            part = out[start : start + CHUNK]
+        for start in range(0, count, CHUNK_DRAWS):
+            part = out[start : start + CHUNK_DRAWS]
             words = coins.words(len(part))
             sign = words >> 63
             part[:] = self._sizes.sizes(words ^ sign, coins)
@@ -98,8 +98,8 @@ class DiscreteGaussian(Law):
         propose = self._places if width <= WIDEST else self._wide_places
         out = np.empty(count, np.int64 if width <= WIDEST else object)
         again: list[NDArray[np.intp]] = []
-        for start in range(0, count, CHUNK):
-            part = out[start : start + CHUNK]
+        for start in range(0, count, CHUNK_DRAWS):
+            part = out[start : start + CHUNK_DRAWS]
             words = coins.words(len(part))
             sign = words >> 63
             size, accepted = propose(self._blocks.sizes(words ^ sign, coins), width, coins)
@@ -286,7 +286,7 @@ class DiscreteGaussian(Law):
             everything = 2 * spread * (1 - 3 * (-2 * arb.pi() ** 2 * v).exp())
             return (integral + excess) / everything
 
-        return Fraction(1) if 4 * s2 < 1 else share(bound, bits=256)
+        return Fraction(1) if 4 * s2 < 1 else probability_ceiling(bound, bits=256)
 
     def __str__(self) -> str:
         return f"{self.family.name} noise of scale {show(self.float_scale)}"

@@ -23,10 +23,10 @@ from discreet.core.text import show
 
 __all__ = ["LAPLACE", "DiscreteLaplace"]
 
-CHUNK = 1 << 14  # draws at a time, so that the working arrays stay in the cache
-SMALL = 2.0**-17  # a U below this is known too coarsely from its first 63 bits
-FINE = 2.0**-45  # bound on the error of the float path, in units of the scale; see `draw`
-LARGEST = 1 << 41  # scales above this leave the float path nothing to decide
+CHUNK_DRAWS = 1 << 14  # draws at a time, so that the working arrays stay in the cache
+MIN_FLOAT_UNIFORM = 2.0**-17  # a U below this is known too coarsely from its first 63 bits
+FLOAT_ERROR = 2.0**-45  # bound on the error of the float path, in units of the scale; see `draw`
+MAX_FLOAT_SCALE = 1 << 41  # scales above this leave the float path nothing to decide
 TILTS = 1 / (1 + np.geomspace(200, 0.005, 16))  # tilts, as parts of the largest that the widest draw allows
 
 
@@ -89,8 +89,8 @@ class DiscreteLaplace(Law):
         """
         out = np.empty(count, np.int64)
         large: dict[int, int] = {}
-        for start in range(0, count, CHUNK):
-            part = out[start : start + CHUNK]
+        for start in range(0, count, CHUNK_DRAWS):
+            part = out[start : start + CHUNK_DRAWS]
             words = coins.words(len(part))
             for index in self._propose(words, part):
                 word = int(words[index])
@@ -108,14 +108,14 @@ class DiscreteLaplace(Law):
 
     def _propose(self, words: NDArray[np.int64], out: NDArray[np.int64]) -> NDArray[np.intp]:
         """Write the draws that floating point decides; return the places of the others."""
-        if self.scale > LARGEST:
+        if self.scale > MAX_FLOAT_SCALE:
             return np.arange(len(words))
         scale, shift, error = self._floats
         signed = words.astype(np.float64)
         work = np.abs(signed)
         work *= 2.0**-63
-        unsure = work < SMALL
-        with np.errstate(divide="ignore"):  # U = 0 is below SMALL
+        unsure = work < MIN_FLOAT_UNIFORM
+        with np.errstate(divide="ignore"):  # U = 0 is below MIN_FLOAT_UNIFORM
             np.log(work, out=work)
         np.subtract(shift, work, out=work)
         work *= scale
@@ -133,7 +133,7 @@ class DiscreteLaplace(Law):
     @once
     def _floats(self) -> tuple[float, float, float]:
         scale = float(self.scale)
-        return scale, nearest(self._shift), scale * FINE
+        return scale, nearest(self._shift), scale * FLOAT_ERROR
 
     def _shift(self) -> Ball:
         return (2 / (1 + self._q())).log()

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.exact import Ball, Number, ball, nearest, precision, probability, whole
+from discreet.core.exact import Ball, Number, ball, nearest, positive_integer, precision, probability
 from discreet.core.laws.sum_quantiles import Floats, laplace_quantiles, normal_quantile
 from discreet.core.loss import Loss
 from discreet.core.reach import Reach
@@ -33,9 +33,9 @@ __all__ = [
     "NoiseFamily",
     "Spread",
     "SumOf",
-    "least",
+    "exact_sum",
+    "least_integer",
     "narrowest",
-    "plus",
     "sum_quantile",
 ]
 
@@ -221,7 +221,7 @@ class Law(Spread):
         Because  P(all |X_i| <= r) = (1 - P(|X| >= r + 1))^cells exactly; with union=True the union bound
                  cells · P(|X| >= r + 1) <= 1 - confidence, which also holds for draws that are not independent.
         """
-        sure, count = probability(confidence, "confidence"), whole(cells, "cells")
+        sure, count = probability(confidence, "confidence"), positive_integer(cells, "cells")
 
         def enough(r: int) -> bool:
             """Return True if r is proven to be enough; False where the enclosure cannot tell."""
@@ -230,7 +230,7 @@ class Law(Spread):
                 missed = count * outside if union else -(count * (-outside).log1p()).expm1()
                 return bool(missed <= ball(1 - sure))
 
-        return least(enough, self._near(float(1 - sure), count))
+        return least_integer(enough, self._near(float(1 - sure), count))
 
     def _near(self, missed: float, cells: int) -> int:
         """Return a guess of the radius in floats, from which the search starts."""
@@ -274,7 +274,7 @@ class SumOf(Spread):
         return np.asarray(quantile * np.sqrt((weights**2).sum(axis=1)))
 
 
-def least(enough: Callable[[int], bool], near: int) -> int:
+def least_integer(enough: Callable[[int], bool], near: int) -> int:
     """Return the least non-negative whole number with a property that holds for all larger numbers, too.
 
     Because  the search goes up or down from `near` in steps that double, then bisects between the last two.
@@ -304,7 +304,7 @@ def narrowest(values: Integers) -> Integers:
     return values
 
 
-def plus(exact: Integers, noise: Integers) -> Integers:
+def exact_sum(exact: Integers, noise: Integers) -> Integers:
     """Return the exact sum, as int64 or as Python ints.
 
     The type of the result depends on the published sum only, so it reveals nothing else.

@@ -23,7 +23,7 @@ from discreet.sql.spelling import quoted, text
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["Source"]
+__all__ = ["DuckDBSource"]
 
 UNREADABLE = ("this data cannot be read.", "give a Parquet, CSV or DuckDB file that DuckDB can open")
 
@@ -84,7 +84,7 @@ def _memory() -> int:
     return whole
 
 
-class Source:
+class DuckDBSource:
     """The tables of one file, folder, database or set of frames: how to reach each, and how each stores its columns."""
 
     def __init__(
@@ -104,7 +104,7 @@ class Source:
         self._settings["disabled_optimizers"] = ",".join(filter(None, (str(SETTINGS["disabled_optimizers"]), disabled)))
         self._first = self._attached = self._state_of_attached()
         self._content = [f"{name} {_fingerprint(frame)}" for name, frame in self._frames.items()]
-        self.again: Callable[[], Source] | None = None  # opens the same place once more
+        self.again: Callable[[], DuckDBSource] | None = None  # opens the same place once more
         self.connection, self._process = self.connect(), os.getpid()
         try:
             self.stored = {
@@ -153,7 +153,7 @@ class Source:
             return ()
         return state.st_ino, state.st_dev, state.st_size, state.st_mtime_ns
 
-    def steady(self) -> bool:
+    def is_unchanged(self) -> bool:
         """Return True if all that was read since this source was opened is of the version `seen`.
 
         Because  frames are in memory; a database that was replaced is still the one that is open, unless it was written
@@ -200,7 +200,7 @@ class Source:
         except duckdb.Error:
             self.connection = self.connect()
 
-    def current(self) -> Source:
+    def current(self) -> DuckDBSource:
         """Return this source, or a newly opened one of the same data if they have changed since."""
         if self.again is None or self.version() == self.seen:
             return self

@@ -30,10 +30,10 @@ from discreet.errors import NotUnderstood
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["LONGEST", "MOST_LINES", "header", "read_csv", "split"]
+__all__ = ["MAX_LINES", "MAX_RECORD_BYTES", "header", "read_csv", "split"]
 
-LONGEST = 1 << 20  # bytes of a record; a longer line is skipped
-MOST_LINES = 1000  # of a record whose quoted fields hold line breaks
+MAX_RECORD_BYTES = 1 << 20  # bytes of a record; a longer line is skipped
+MAX_LINES = 1000  # of a record whose quoted fields hold line breaks
 BATCH = 1 << 16  # records that become Arrow at a time
 MARK = b"\xef\xbb\xbf"  # byte order mark of UTF-8, before the first line
 Progress = Callable[[int, int], None]
@@ -87,15 +87,15 @@ def _batched(records: Iterable[Fields]) -> Iterator[list[Fields]]:
 
 def _line(file: IO[bytes]) -> bytes | None:
     """Return the next line without its line break, `b""` where it is too long to be a record, None at the end."""
-    line = file.readline(LONGEST + 3)
+    line = file.readline(MAX_RECORD_BYTES + 3)
     if not line:
         return None
     rest = line
-    while len(rest) == LONGEST + 3 and not rest.endswith(b"\n"):
-        rest = file.readline(LONGEST + 3)
+    while len(rest) == MAX_RECORD_BYTES + 3 and not rest.endswith(b"\n"):
+        rest = file.readline(MAX_RECORD_BYTES + 3)
         line = b""
     line = line.removesuffix(b"\n").removesuffix(b"\r")
-    return line if len(line) <= LONGEST else b""
+    return line if len(line) <= MAX_RECORD_BYTES else b""
 
 
 def _lines(file: IO[bytes], width: int, form: Csv) -> Iterator[Fields]:
@@ -163,14 +163,19 @@ def _text(field: bytes) -> str | None:
 def _written(file: IO[bytes], width: int, name: str, form: Csv) -> Iterator[Fields]:
     """Yield all records of a file that keeps to its form; refuse any other file, with the line of the fault."""
     quote, at = form.quote.encode(), 1
-    while line := file.readline(LONGEST + 3):
+    while line := file.readline(MAX_RECORD_BYTES + 3):
         first, lines, size, odd = at + 1, [line], len(line), line.count(quote) % 2
-        while odd and size <= LONGEST + 2 and len(lines) <= MOST_LINES and (line := file.readline(LONGEST + 3)):
+        while (
+            odd
+            and size <= MAX_RECORD_BYTES + 2
+            and len(lines) <= MAX_LINES
+            and (line := file.readline(MAX_RECORD_BYTES + 3))
+        ):
             lines.append(line)
             size, odd = size + len(line), odd ^ line.count(quote) % 2
         at += len(lines)
-        if size > LONGEST + 2 or len(lines) > MOST_LINES:
-            raise _misspelt(name, first, f"is a record of more than {MOST_LINES:,} lines or {LONGEST:,} bytes")
+        if size > MAX_RECORD_BYTES + 2 or len(lines) > MAX_LINES:
+            raise _misspelt(name, first, f"is a record of more than {MAX_LINES:,} lines or {MAX_RECORD_BYTES:,} bytes")
         record = b"".join(lines).removesuffix(b"\n").removesuffix(b"\r")
         fields = None if odd else split(record, form, strict=True)
         if fields is None:

@@ -12,13 +12,13 @@ import duckdb
 
 from discreet.catalogue.schema import Catalogue
 from discreet.core.coins import Coins
-from discreet.engines.duckdb.connection import Progress, Source
+from discreet.engines.duckdb.connection import DuckDBSource, Progress
 from discreet.engines.duckdb.public_tables import read_public
 from discreet.engines.duckdb.snapshot import GRACE, DuckDBSnapshot, Statements
 from discreet.errors import NotUnderstood, Stopped
 
 if TYPE_CHECKING:
-    from discreet.engines.duckdb.index import Shelf
+    from discreet.engines.duckdb.index import IndexStore
 
 __all__ = ["DuckDB"]
 
@@ -29,20 +29,20 @@ class DuckDB:
     """Runs plans on one data source, or on its unit index where there is a usable one."""
 
     def __init__(
-        self, source: Source, catalogue: Catalogue, named: Callable[[str], str], shelf: Shelf | None = None
+        self, source: DuckDBSource, catalogue: Catalogue, named: Callable[[str], str], shelf: IndexStore | None = None
     ) -> None:
-        self.shelf, self._named = shelf, named  # the name that the ledger gives to a fingerprint
+        self.index_store, self._named = shelf, named  # the name that the ledger gives to a fingerprint
         self._catalogue, self._statements = catalogue, Statements()
         self._opening, self._closed = threading.Lock(), threading.Event()
         self._unreadable: tuple[str | None, float] | None = None  # a state of the data, and until when it is not opened
         self._opened = self._snapshot(source)
 
-    def _snapshot(self, source: Source) -> DuckDBSnapshot:
+    def _snapshot(self, source: DuckDBSource) -> DuckDBSnapshot:
         return DuckDBSnapshot(
             source=source,
             catalogue=read_public(self._catalogue, source),
             state=source.seen,
-            shelf=self.shelf,
+            index_store=self.index_store,
             statements=self._statements,
             named=self._named,
             closed=self._closed,
@@ -86,14 +86,14 @@ class DuckDB:
         """Delete the unit index; return True if there was one."""
         return self._indexable().drop()
 
-    def _indexable(self) -> Shelf:
-        if self.shelf is None:
+    def _indexable(self) -> IndexStore:
+        if self.index_store is None:
             raise NotUnderstood(
                 "an index is kept beside the ledger, and this ledger is not a file.",
                 code="no-index",
                 instead='name one: ledger="clinic.ledger"',
             )
-        return self.shelf
+        return self.index_store
 
     def close(self) -> None:
         """Close the connections to the data and to the unit index."""
@@ -107,5 +107,5 @@ class DuckDB:
                 if time.monotonic() > last:
                     raise
                 time.sleep(0.01)
-        if self.shelf is not None:
-            self.shelf.close()
+        if self.index_store is not None:
+            self.index_store.close()

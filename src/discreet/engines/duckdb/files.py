@@ -12,7 +12,7 @@ import duckdb
 
 from discreet.catalogue.schema import COMPUTED, JSON, UNREAD, Csv
 from discreet.engines.duckdb import parquet
-from discreet.engines.duckdb.connection import DIGITS, KINDS, UNREADABLE, Progress, Source, only_digits
+from discreet.engines.duckdb.connection import DIGITS, KINDS, UNREADABLE, DuckDBSource, Progress, only_digits
 from discreet.engines.duckdb.csv import read_csv
 from discreet.engines.duckdb.frames import FIRST
 from discreet.errors import NotUnderstood
@@ -48,18 +48,20 @@ def open_path(
     csv: Mapping[str, Csv | None] | None = None,
     columns: Mapping[str, Iterable[str] | None] | None = None,
     telling: Mapping[str, Iterable[str]] | None = None,
-) -> Source:
+) -> DuckDBSource:
     """Open a file, a database, or a folder with one file for each table.
 
     For each table `csv` says how its file is written, `columns` which columns are read (by default all), and `telling`
     which columns identify the privacy unit of a row.
     """
     names = None if tables is None else list(tables)
-    said = Said({name: form for name, form in (csv or {}).items() if form is not None}, columns or {}, telling or {})
+    said = FileOptions(
+        {name: form for name, form in (csv or {}).items() if form is not None}, columns or {}, telling or {}
+    )
     return _steady(path, names, said, progress)
 
 
-class Said(NamedTuple):
+class FileOptions(NamedTuple):
     """The options of `open_path`, by table."""
 
     csv: Mapping[str, Csv]
@@ -67,7 +69,7 @@ class Said(NamedTuple):
     telling: Mapping[str, Iterable[str]]
 
 
-def _steady(path: Path, names: list[str] | None, said: Said, progress: Progress | None) -> Source:
+def _steady(path: Path, names: list[str] | None, said: FileOptions, progress: Progress | None) -> DuckDBSource:
     """Open the files, and open them again if they change meanwhile; refuse after too many attempts."""
     for _ in range(OPENINGS):
         before, source = _states(path), _open(path, names, said, progress)
@@ -92,7 +94,7 @@ def _states(path: Path) -> list[tuple[str, int, int, int]]:
     return found
 
 
-def _open(path: Path, names: list[str] | None, said: Said, progress: Progress | None) -> Source:
+def _open(path: Path, names: list[str] | None, said: FileOptions, progress: Progress | None) -> DuckDBSource:
     if not path.exists():
         raise NotUnderstood(
             f"there is no {path}.",
@@ -119,7 +121,7 @@ def _open(path: Path, names: list[str] | None, said: Said, progress: Progress | 
     return _files({names[0] if names else path.stem: path}, said, progress)
 
 
-def _no_csv(said: Said, name: str) -> None:
+def _no_csv(said: FileOptions, name: str) -> None:
     if said.csv:
         raise NotUnderstood(
             f"{name} is no CSV file, so there is nothing to say of how.",
@@ -128,7 +130,7 @@ def _no_csv(said: Said, name: str) -> None:
         )
 
 
-def _folder(path: Path, names: list[str] | None, said: Said, progress: Progress | None) -> Source:
+def _folder(path: Path, names: list[str] | None, said: FileOptions, progress: Progress | None) -> DuckDBSource:
     files = {each.stem: each for each in sorted(path.iterdir()) if each.suffix.lower() in FILES}
     for name in names or ():
         if name not in files:
@@ -138,7 +140,7 @@ def _folder(path: Path, names: list[str] | None, said: Said, progress: Progress 
     return _files({name: files[name] for name in (names or files)}, said, progress)
 
 
-def _files(files: Mapping[str, Path], said: Said, progress: Progress | None) -> Source:
+def _files(files: Mapping[str, Path], said: FileOptions, progress: Progress | None) -> DuckDBSource:
     frames, places, beside = dict[str, Any](), dict[str, str](), dict[str, dict[str, str]]()
     for name, path in files.items():
         form = said.csv.get(name)
@@ -150,7 +152,7 @@ def _files(files: Mapping[str, Path], said: Said, progress: Progress | None) -> 
             _no_csv(said, path.name)
         telling = tuple(said.telling.get(name, ()))
         columns, loaded = _parquet(path, said.columns.get(name), telling)
-        places[name] = parquet.place(path, columns, telling) if loaded is None else quoted(name)
+        places[name] = parquet.scan_sql(path, columns, telling) if loaded is None else quoted(name)
         missing = parquet.kinds(columns, KINDS)
         beside[name] = {
             each: kind for each, kind in missing.items() if loaded is None or each not in loaded.column_names
@@ -163,14 +165,14 @@ def _files(files: Mapping[str, Path], said: Said, progress: Progress | None) -> 
                 f"there is no CSV file {name}.", code="cannot-read", instead="leave out csv, or name one file"
             )
     disabled = parquet.UNPRUNED if len(frames) < len(files) else ""
-    return Source(places=places, paths=files.values(), frames=frames, beside=beside, disabled=disabled)
+    return DuckDBSource(places=places, paths=files.values(), frames=frames, beside=beside, disabled=disabled)
 
 
 def _parquet(
     path: Path, wanted: Iterable[str] | None, telling: Iterable[str]
 ) -> tuple[list[parquet.Type], pyarrow.Table | None]:
     """Return the columns of a Parquet file, and the wanted ones as an Arrow table if DuckDB cannot read all of them."""
-    found = Source(places={}, paths=[path]).connection
+    found = DuckDBSource(places={}, paths=[path]).connection
     try:
         columns = parquet.types(found, path)
         parquet.check(columns, telling)
@@ -190,8 +192,8 @@ def _csv(path: Path, form: Csv, progress: Progress | None) -> pyarrow.Table:
         ) from None
 
 
-def _database(path: Path, names: list[str] | None) -> Source:
-    found = Source(places={}, paths=[path], attach=path).connection
+def _database(path: Path, names: list[str] | None) -> DuckDBSource:
+    found = DuckDBSource(places={}, paths=[path], attach=path).connection
     try:
         listed = (
             "SELECT table_name, table_type FROM information_schema.tables"
@@ -219,7 +221,7 @@ def _database(path: Path, names: list[str] | None) -> Source:
         {name: place for name, (place, _) in read.items()},
         {name: left for name, (_, left) in read.items()},
     )
-    return Source(places=places, paths=[path], attach=path, beside=beside)
+    return DuckDBSource(places=places, paths=[path], attach=path, beside=beside)
 
 
 def _table(connection: duckdb.DuckDBPyConnection, name: str) -> tuple[str, dict[str, str]]:

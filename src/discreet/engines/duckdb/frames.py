@@ -24,11 +24,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from discreet.engines.duckdb.connection import UNTOLD, Source
+from discreet.engines.duckdb.connection import UNTOLD, DuckDBSource
 from discreet.errors import NotUnderstood, Refusal
 from discreet.sql.spelling import quoted
 
-__all__ = ["open_frame", "read_frame", "total"]
+__all__ = ["open_frame", "read_frame", "readable_column"]
 
 FIRST, LAST = -9223372022400000000, 9223372036854775806  # microseconds that are a timestamp in DuckDB
 
@@ -77,12 +77,12 @@ def read_frame(frame: Any, columns: Iterable[str], unit: str | None = None) -> p
 
 
 def _column(frame: Any, place: int, name: str, *, telling: bool) -> pa.ChunkedArray:
-    """Return a column as `total` returns it. A column that its library cannot convert is refused."""
+    """Return a column as `readable_column` returns it. A column that its library cannot convert is refused."""
     taken: Callable[..., Any] = _arrow
     if not isinstance(frame, pa.Table):
         taken = _polars if type(frame).__module__.startswith("polars") else _pandas
     try:
-        return total(taken(frame, place, name, telling=telling), name, telling=telling)
+        return readable_column(taken(frame, place, name, telling=telling), name, telling=telling)
     except (Refusal, KeyboardInterrupt, SystemExit, MemoryError):
         raise
     except BaseException:  # polars panics
@@ -126,7 +126,7 @@ def _pandas(frame: Any, place: int, name: str, *, telling: bool) -> Any:
         except (pa.ArrowException, UnicodeError):  # one of them is no text; then all are read one by one
             return _objects(column.astype(object), telling=False)
     if telling and not (plain and kind.kind in "bO") and own != "CategoricalDtype":
-        raise _untold(name, kind)
+        raise _not_identifying(name, kind)
     return _objects(column.astype(object), telling=telling)
 
 
@@ -206,7 +206,7 @@ def _text(value: Any) -> str | None:
 # ── Arrow ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def total(column: Any, name: str = "", *, telling: bool = False) -> pa.ChunkedArray:
+def readable_column(column: Any, name: str = "", *, telling: bool = False) -> pa.ChunkedArray:
     """Return the column in a type that an engine reads whatever the values are. If the column is `telling` (it
     identifies the unit of a row), no two values become one.
     """
@@ -216,22 +216,24 @@ def total(column: Any, name: str = "", *, telling: bool = False) -> pa.ChunkedAr
     if isinstance(kind, pa.UuidType):
         return column
     if isinstance(kind, pa.BaseExtensionType):
-        return total(_chunks(column, lambda each: each.storage, kind.storage_type), name, telling=telling)
+        return readable_column(_chunks(column, lambda each: each.storage, kind.storage_type), name, telling=telling)
     if pa.types.is_dictionary(kind):
-        return total(_chunks(column, lambda each: each.dictionary_decode(), kind.value_type), name, telling=telling)
+        return readable_column(
+            _chunks(column, lambda each: each.dictionary_decode(), kind.value_type), name, telling=telling
+        )
     if pa.types.is_run_end_encoded(kind):
-        return total(_chunks(column, pc.run_end_decode, kind.value_type), name, telling=telling)
+        return readable_column(_chunks(column, pc.run_end_decode, kind.value_type), name, telling=telling)
     for holds, read in TELLING if telling else TOTAL:
         if holds(kind):
             return read(column)
     if telling and any(holds(kind) for holds, _ in TOTAL):
-        raise _untold(name, kind)
+        raise _not_identifying(name, kind)
     raise NotUnderstood(
         f"`{name}` is of a type that cannot be read: {kind}.", code="unreadable-column", instead=READABLE
     )
 
 
-def _untold(name: str, kind: Any) -> NotUnderstood:
+def _not_identifying(name: str, kind: Any) -> NotUnderstood:
     return NotUnderstood(UNTOLD[0].format(name=name, kind=kind), code="unit-unclear", instead=UNTOLD[1])
 
 
@@ -384,10 +386,10 @@ TOTAL: tuple[Reader, ...] = (
 )
 
 
-def open_frame(frame: Any, name: str, columns: Iterable[str], unit: str | None = None) -> Source:
+def open_frame(frame: Any, name: str, columns: Iterable[str], unit: str | None = None) -> DuckDBSource:
     """Open a pandas, polars or Arrow frame. Columns of mixed objects are read as text."""
     try:
-        return Source(places={name: quoted(name)}, frames={name: read_frame(frame, list(columns), unit)})
+        return DuckDBSource(places={name: quoted(name)}, frames={name: read_frame(frame, list(columns), unit)})
     except (Refusal, KeyboardInterrupt, SystemExit, MemoryError):
         raise
     except BaseException:  # messages of these libraries may contain personal data; polars panics

@@ -14,25 +14,34 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
 from discreet.core.coins import Coins
-from discreet.core.contribution import Caps
+from discreet.core.contribution import ContributionBounds
 from discreet.engines.duckdb import index_build
-from discreet.engines.duckdb.connection import Source
+from discreet.engines.duckdb.connection import DuckDBSource
 from discreet.engines.sql.bounding import statements
 from discreet.errors import Broken, NotUnderstood, Refusal
-from discreet.plan.plan import Plan
-from discreet.plan.unit_index import Indexed, choice
+from discreet.plan.expressions.tree import Field
+from discreet.plan.plan import Key, Plan
+from discreet.plan.unit_index import IndexedTable, RowChoice, find_choice
 from discreet.sql.spelling import quoted
 
-__all__ = ["Index", "Shelf"]
+__all__ = ["Index", "IndexStore"]
 
 FORMAT = "index/1"  # to be changed whenever the content of an index, or its reading, changes
-NOBODY = Caps(unit=None, rows=None, groups=None)
+NOBODY = ContributionBounds(unit=None, rows=None, groups=None)
+SPELLED: dict[type, str] = {  # a class that is renamed keeps its name here: indexes are found by it
+    ContributionBounds: "Caps",
+    RowChoice: "Choice",
+    Field: "Field",
+    IndexedTable: "Indexed",
+    Key: "Key",
+}
 FRESH = "It reads the index."
 STALE = "The index is of other data or another catalogue, and is not read: build it anew with `discreet index`."
 NONE = (
@@ -48,10 +57,10 @@ MISSING = (
 class Index:
     """An open unit index, locked down like any data source."""
 
-    def __init__(self, path: Path, name: str, tables: Sequence[Indexed]) -> None:
+    def __init__(self, path: Path, name: str, tables: Sequence[IndexedTable]) -> None:
         self.tables, self.trusted = tables, True  # until it fails
         places = {each.table: f"data.counting.{quoted(each.table)}" for each in tables}
-        self.source = Source(places=places, paths=[path], attach=path)
+        self.source = DuckDBSource(places=places, paths=[path], attach=path)
         if self.source.cursor().execute("SELECT name FROM data.main.about").fetchall() != [(name,)]:
             raise NotUnderstood("this is another index.", code="no-index", instead="build it anew: discreet index")
 
@@ -61,7 +70,7 @@ class Index:
         The rows are bounded already, so the SQL is that of a plan without units; the units of each group were counted
         when the index was built.
         """
-        found = choice(plan, self.tables)
+        found = find_choice(plan, self.tables)
         if found is None:
             return None
         table, number = found
@@ -80,21 +89,21 @@ def _counted(rows: str, units: str, plan: Plan) -> str:
     return f"SELECT {columns}\nFROM (\n{rows}\n) AS rows FULL JOIN {units} AS units USING (k0)"
 
 
-class Shelf:
+class IndexStore:
     """The folder beside a ledger that holds the unit index of a data set."""
 
-    def __init__(self, folder: Path, dataset: str, tables: Callable[[], Sequence[Indexed]]) -> None:
+    def __init__(self, folder: Path, dataset: str, tables: Callable[[], Sequence[IndexedTable]]) -> None:
         self.folder = folder
         self._dataset, self._tables = dataset, tables
         with suppress(OSError):  # there is no folder, or another user owns it
             if folder.stat().st_mode & 0o077:
                 folder.chmod(0o700)
-        self._known: Sequence[Indexed] | None = None
+        self._known: Sequence[IndexedTable] | None = None
         self._open: tuple[object, Index] | None = None
         self._useless: object = None  # a file that could not be read
 
     @property
-    def tables(self) -> Sequence[Indexed]:
+    def tables(self) -> Sequence[IndexedTable]:
         """The tables that an index of this data set holds."""
         if self._known is None:
             self._known = self._tables()
@@ -120,9 +129,9 @@ class Shelf:
 
     def remark(self, plan: Plan, version: str) -> str | None:
         """Return a remark on whether `plan` reads the index; None if no index could answer `plan`."""
-        if choice(plan, self.tables) is None:
+        if find_choice(plan, self.tables) is None:
             promised = [replace(each, required=each.columns) for each in self.tables]
-            return None if choice(plan, promised) is None else MISSING
+            return None if find_choice(plan, promised) is None else MISSING
         if self.current(version) is not None:
             return FRESH
         return STALE if self.folder.exists() and any(self.folder.glob(f"{self._owner}-*.duckdb")) else NONE
@@ -135,7 +144,7 @@ class Shelf:
 
     # ── building ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def build(self, source: Source, version: str, coins: Coins, progress: index_build.Progress | None) -> Path:
+    def build(self, source: DuckDBSource, version: str, coins: Coins, progress: index_build.Progress | None) -> Path:
         """Build the index of these data and delete older ones. The old index is used until the new one is complete.
 
         `version` is the name of the data that the source read when it was opened, whatever became of the file since.
@@ -234,8 +243,18 @@ class Shelf:
 
     def _path(self, version: str) -> Path:
         """Return the path of the index of `version`. The name is a digest of everything that the index depends on."""
-        depends = _digest(FORMAT, self._dataset, version, repr(self.tables))
+        depends = _digest(FORMAT, self._dataset, version, _spelled(tuple(self.tables)))
         return self.folder / f"{self._owner}-{depends[:32]}.duckdb"
+
+
+def _spelled(thing: Any) -> str:
+    """Write tables as their `repr` was when indexes were first named, with the names that classes had then."""
+    if type(thing) in SPELLED:
+        parts = [(each.name, getattr(thing, each.name)) for each in fields(thing)]
+        return f"{SPELLED[type(thing)]}({', '.join(f'{name}={_spelled(part)}' for name, part in parts)})"
+    if isinstance(thing, tuple):
+        return f"({', '.join(map(_spelled, thing))}{',' * (len(thing) == 1)})"
+    return repr(thing)
 
 
 def _digest(*parts: str) -> str:

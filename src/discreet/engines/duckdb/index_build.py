@@ -16,7 +16,7 @@ Because  every step works inside one unit (PARTITION BY u): whether a row is mar
          equal rows have equal chances. If b >= m, none do. So m rows count at most. (Hashes are hashed once more,
          because DuckDB only combines the hashes of several things, and that is not enough to put them in any order.)
 
-Units are processed in parts of about PART rows, so that memory is bounded and nothing is spilled to disk.
+Units are processed in parts of about BATCH_ROWS rows, so that memory is bounded and nothing is spilled to disk.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from pathlib import Path
 
 import duckdb
 
-from discreet.engines.duckdb.connection import Source
+from discreet.engines.duckdb.connection import DuckDBSource
 from discreet.engines.sql.bounding import _within
 from discreet.engines.sql.dialect import Stored
-from discreet.engines.sql.expressions import keyed, owner
-from discreet.plan.unit_index import Choice, Indexed
+from discreet.engines.sql.expressions import group_key, unit_value
+from discreet.plan.unit_index import IndexedTable, RowChoice
 from discreet.sql.spelling import quoted, text
 
 __all__ = ["write"]
 
-PART = 2_000_000  # rows at a time
+BATCH_ROWS = 2_000_000  # rows at a time
 PEOPLE, RANKED = quoted("\x01people"), quoted("\x01ranked")  # made on the way; no table of the data can have the name
 Progress = Callable[[int, int], None]
 
 
 def write(
-    path: Path, source: Source, tables: Sequence[Indexed], *, salt: int, name: str, progress: Progress | None
+    path: Path, source: DuckDBSource, tables: Sequence[IndexedTable], *, salt: int, name: str, progress: Progress | None
 ) -> None:
     """Write an index of `tables` into the new file `path`; `name` is kept in it."""
     connection = source.connect(f"ATTACH {text(str(path))} AS made")
@@ -59,11 +59,13 @@ def write(
         connection.close()
 
 
-def _steps(connection: duckdb.DuckDBPyConnection, source: Source, table: Indexed, salt: int) -> Iterator[str]:
+def _steps(
+    connection: duckdb.DuckDBPyConnection, source: DuckDBSource, table: IndexedTable, salt: int
+) -> Iterator[str]:
     """Yield the statements that build one table of the index."""
     place, stored = source.place(table.table), source.stored[table.table]
     (count,) = connection.execute(f"SELECT count(*) FROM {place}").fetchall()[0]
-    parts = count // PART + 1
+    parts = count // BATCH_ROWS + 1
     own = quoted(table.table)
     columns = [quoted(each) for each in table.columns]
     marks = [quoted(table.mark(n)) for n in range(len(table.choices))]
@@ -71,10 +73,10 @@ def _steps(connection: duckdb.DuckDBPyConnection, source: Source, table: Indexed
     empty = ", ".join([*columns, *(f"FALSE AS {mark}" for mark in marks)])
     yield f"CREATE TABLE made.counting.{own} AS SELECT {empty} FROM {place} LIMIT 0"
     for n, each in enumerate(table.choices):
-        counted = [*(f"{keyed(key.tree, key.kind, stored)} AS k0" for key in each.keys), "0::BIGINT AS units"]
+        counted = [*(f"{group_key(key.tree, key.kind, stored)} AS k0" for key in each.keys), "0::BIGINT AS units"]
         yield f"CREATE OR REPLACE TEMP TABLE {_units(n)} AS SELECT {', '.join(counted)} FROM {place} LIMIT 0"
     for part in range(parts):
-        some = f"hash({owner(table.unit, stored)}) % {parts} = {part}" if parts > 1 else "TRUE"
+        some = f"hash({unit_value(table.unit, stored)}) % {parts} = {part}" if parts > 1 else "TRUE"
         yield _people(table, place, stored, salt, some)
         for n, each in enumerate(table.choices):
             yield from _chosen(each, n, salt)
@@ -96,20 +98,20 @@ def _rows(choice: int) -> str:
     return quoted(f"\x01chosen{choice}")
 
 
-def _people(table: Indexed, place: str, stored: Stored, salt: int, some: str) -> str:
+def _people(table: IndexedTable, place: str, stored: Stored, salt: int, some: str) -> str:
     """SQL of the rows of some units: the unit u, a hash h of the row, its declared keys k0, …, its columns x0, …"""
-    unit, columns = owner(table.unit, stored), [quoted(each) for each in table.columns]
+    unit, columns = unit_value(table.unit, stored), [quoted(each) for each in table.columns]
     found = [f"{unit} AS u", f"hash(hash({', '.join([str(salt), unit, *columns])})) AS h"]
     for n, each in enumerate(table.choices):
         for key in each.keys:
-            value = keyed(key.tree, key.kind, stored)
+            value = group_key(key.tree, key.kind, stored)
             found.append(f"CASE WHEN {_within(value, key.values, key.span, stored)} THEN {value} END AS k{n}")
     found += [f"{each} AS x{n}" for n, each in enumerate(columns)]
     known = f"{unit} IS NOT NULL AND {some}"
     return f"CREATE OR REPLACE TEMP TABLE {PEOPLE} AS SELECT {', '.join(found)} FROM {place} WHERE {known}"
 
 
-def _chosen(choice: Choice, n: int, salt: int) -> Iterator[str]:
+def _chosen(choice: RowChoice, n: int, salt: int) -> Iterator[str]:
     """Yield the SQL of one choice: the groups of each unit that count, with b and e, their units, and the rows."""
     rows, groups = choice.caps.most_rows, choice.caps.most_groups
     key, order, known = ("", "", "")
@@ -130,7 +132,7 @@ def _chosen(choice: Choice, n: int, salt: int) -> Iterator[str]:
     yield f"CREATE OR REPLACE TEMP TABLE {_rows(n)} AS {whole} UNION ALL SELECT n FROM ({cut}) WHERE r <= {rows} - b"
 
 
-def _place(choice: Choice, salt: int) -> str:
+def _place(choice: RowChoice, salt: int) -> str:
     """SQL of the order of a unit's groups.
 
     A whole number between declared ends is kept in the last bits of the hash, so there is less to sort.
@@ -144,7 +146,7 @@ def _place(choice: Choice, salt: int) -> str:
     return f"({hashed} & {~last & (1 << 64) - 1}) | CAST(CAST(k0 AS BIGINT) - ({low}) AS UBIGINT)"
 
 
-def _marked(table: Indexed, own: str, columns: Sequence[str], marks: Sequence[str]) -> str:
+def _marked(table: IndexedTable, own: str, columns: Sequence[str], marks: Sequence[str]) -> str:
     """SQL that stores the rows that count for some choice, marked for each, and sorted so that others are skipped."""
     counts = [f"{_rows(n)}.n IS NOT NULL" for n in range(len(marks))]
     joins = " ".join(f"LEFT JOIN {_rows(n)} ON {_rows(n)}.n = {PEOPLE}.rowid" for n in range(len(marks)))

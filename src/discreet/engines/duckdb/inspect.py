@@ -12,12 +12,12 @@ from datetime import datetime
 from pathlib import Path
 
 from discreet.catalogue.schema import COMPUTED, JSON, MIXED, MOMENTS, UNREAD, Csv
-from discreet.engines.duckdb.csv import LONGEST, header, split
+from discreet.engines.duckdb.csv import MAX_RECORD_BYTES, header, split
 from discreet.engines.duckdb.files import FILES, open_path
 from discreet.errors import NotUnderstood
 from discreet.sql.dates import iso
 
-__all__ = ["LINES", "Found", "look"]
+__all__ = ["LINES", "InspectedTable", "look"]
 
 LINES = 1000  # of a CSV file, from which kinds are guessed
 WHOLE = re.compile(r"[+-]?\d{1,18}")
@@ -25,7 +25,7 @@ DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 @dataclass(frozen=True)
-class Found:
+class InspectedTable:
     """A table: its name, and the kind of each column (integer, real, text, boolean, date, timestamp or other)."""
 
     name: str
@@ -35,7 +35,7 @@ class Found:
     quoted: bool = False  # True if one of these lines has a quote
 
 
-def look(path: Path) -> list[Found]:
+def look(path: Path) -> list[InspectedTable]:
     """Return the tables of a file, a database, or a folder with one file for each table."""
     if path.is_dir():
         files = [each for each in sorted(path.iterdir()) if each.suffix.lower() in FILES]
@@ -44,7 +44,7 @@ def look(path: Path) -> list[Found]:
         found = [_csv(path)]
     else:
         source = open_path(path, None, columns={path.stem: ()})
-        found = [Found(name, _kinds(source.stored[name]), True) for name in source.tables]
+        found = [InspectedTable(name, _kinds(source.stored[name]), True) for name in source.tables]
     found = list({each.name: each for each in found}.values())  # of two files with one name, the last
     if not found:
         raise NotUnderstood(
@@ -59,11 +59,11 @@ def _kinds(stored: Mapping[str, str]) -> dict[str, str]:
     return {name: named.get(kind, kind) for name, kind in stored.items() if kind not in (UNREAD, COMPUTED)}
 
 
-def _csv(path: Path) -> Found:
+def _csv(path: Path) -> InspectedTable:
     """Return a CSV file as a table: names from the first line, and kinds guessed from the lines that follow."""
     try:
         with path.open("rb") as file:
-            first, *lines = [file.readline(LONGEST).rstrip(b"\r\n") for _ in range(LINES + 1)]
+            first, *lines = [file.readline(MAX_RECORD_BYTES).rstrip(b"\r\n") for _ in range(LINES + 1)]
     except OSError:
         raise NotUnderstood(
             f"{path} cannot be read.", code="cannot-read", instead="name a file that you may read"
@@ -72,7 +72,7 @@ def _csv(path: Path) -> Found:
     rows = [row for line in lines if len(row := split(line, Csv()) or []) == len(names)]
     kinds = {name: _guess([(row[n] or "").strip() for row in rows]) for n, name in enumerate(names)}
     broken = [line for line in lines if line and len(split(line, Csv()) or []) != len(names)]
-    return Found(path.stem, kinds, False, len(broken), any(b'"' in line for line in broken))
+    return InspectedTable(path.stem, kinds, False, len(broken), any(b'"' in line for line in broken))
 
 
 def _guess(values: list[str]) -> str:

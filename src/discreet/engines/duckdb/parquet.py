@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow
 
-__all__ = ["UNPRUNED", "Type", "check", "kinds", "load", "place", "reader", "types"]
+__all__ = ["UNPRUNED", "Type", "check", "kinds", "load", "reader", "scan_sql", "types"]
 
 # The optimizers that let a file's statistics decide which of its rows are read.
 UNPRUNED = "filter_pushdown,join_filter_pushdown,row_group_pruner,partitioned_execution,top_n,late_materialization"
@@ -174,7 +174,7 @@ def check(columns: Iterable[Type], telling: Iterable[str]) -> None:
             raise NotUnderstood(UNTOLD[0].format(name=each.name, kind=kind), code="unit-unclear", instead=UNTOLD[1])
 
 
-def place(path: Path, columns: Iterable[Type], telling: Iterable[str] = ()) -> str:
+def scan_sql(path: Path, columns: Iterable[Type], telling: Iterable[str] = ()) -> str:
     """SQL of the columns of a file that DuckDB reads, each in a form that every cast accepts. In a column of `telling`
     (those that identify a privacy unit) no two values become one.
     """
@@ -213,7 +213,7 @@ def kinds(columns: Iterable[Type], kind: Mapping[str, str]) -> dict[str, str]:
 def load(
     path: Path, columns: Iterable[Type], wanted: Iterable[str] | None, telling: Iterable[str] = ()
 ) -> pyarrow.Table | None:
-    """Return the wanted columns, read by Arrow, or None if DuckDB reads them all. `telling` is as in `place`."""
+    """Return the wanted columns, read by Arrow, or None if DuckDB reads them all. `telling` is as in `scan_sql`."""
     who = {each.lower() for each in telling}
     names = None if wanted is None else {each.lower() for each in wanted}
     mine = [each for each in columns if each.by != "nobody" and (names is None or each.name.lower() in names)]
@@ -222,10 +222,13 @@ def load(
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.parquet as pq  # noqa: PLC0415
 
-    from discreet.engines.duckdb.frames import total  # noqa: PLC0415
+    from discreet.engines.duckdb.frames import readable_column  # noqa: PLC0415
 
     with pq.ParquetFile(path, coerce_int96_timestamp_unit="us") as file:
         there = [each for each in mine if each.name in file.schema_arrow.names]
         read = file.read(columns=[each.name for each in there])
-    found = {each.name: total(read.column(each.name), each.name, telling=each.name.lower() in who) for each in there}
+    found = {
+        each.name: readable_column(read.column(each.name), each.name, telling=each.name.lower() in who)
+        for each in there
+    }
     return pa.table(found)

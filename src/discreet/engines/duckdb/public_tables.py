@@ -9,16 +9,16 @@ from typing import Any
 import duckdb
 
 from discreet.catalogue.schema import COMPUTED, UNREAD, Catalogue, Column, Table
-from discreet.engines.duckdb.connection import Source
+from discreet.engines.duckdb.connection import DuckDBSource
 from discreet.sql.spelling import quoted
-from discreet.sql.types import LONGEST
+from discreet.sql.types import MAX_VALUE_CHARS
 
 __all__ = ["read_public"]
 
-MOST = 1000  # values of a column that are listed
+MAX_LISTED_VALUES = 1000  # values of a column that are listed
 
 
-def read_public(catalogue: Catalogue, source: Source) -> Catalogue:
+def read_public(catalogue: Catalogue, source: DuckDBSource) -> Catalogue:
     """Return the catalogue with all columns of its public tables, their bounds, and their values where they are few."""
     if not any(each.public for each in catalogue.tables):
         return catalogue
@@ -26,23 +26,29 @@ def read_public(catalogue: Catalogue, source: Source) -> Catalogue:
     return replace(catalogue, tables=tuple(tables))
 
 
-def _read(table: Table, source: Source) -> Table:
+def _read(table: Table, source: DuckDBSource) -> Table:
     names = [name for name, kind in source.stored[table.name].items() if kind not in (UNREAD, COMPUTED)]
     bare = Table(name=table.name, columns=tuple(Column(name=each) for each in names), public=True)
     there = bare.stored(source.stored[table.name])
     columns = [_known(table.column(each.name) or each, table.name, source) for each in there.columns]
-    return replace(table, columns=tuple(columns), links=())
+    return replace(table, columns=tuple(columns), join_columns=())
 
 
-def _known(column: Column, table: str, source: Source) -> Column:
+def _known(column: Column, table: str, source: DuckDBSource) -> Column:
     """Return the column as declared, or with the values or bounds that the public table has."""
     if column.bounds is not None or column.values is not None:
         return column
     name, place = quoted(column.name), source.place(table)
     if column.kind in ("integer", "text"):
-        found = _rows(source, f"SELECT DISTINCT {name} FROM {place} WHERE {name} IS NOT NULL LIMIT {MOST + 1}")
+        found = _rows(
+            source, f"SELECT DISTINCT {name} FROM {place} WHERE {name} IS NOT NULL LIMIT {MAX_LISTED_VALUES + 1}"
+        )
         values = tuple(sorted(each[0] for each in found if isinstance(each[0], (int, str))))
-        if len(found) == len(values) <= MOST and all(len(str(each)) <= LONGEST for each in values) and values:
+        if (
+            len(found) == len(values) <= MAX_LISTED_VALUES
+            and all(len(str(each)) <= MAX_VALUE_CHARS for each in values)
+            and values
+        ):
             return replace(column, values=values)
     if column.kind in ("integer", "real"):
         finite = f"WHERE isfinite(CAST({name} AS DOUBLE))"
@@ -52,7 +58,7 @@ def _known(column: Column, table: str, source: Source) -> Column:
     return column
 
 
-def _rows(source: Source, text: str) -> list[Any]:
+def _rows(source: DuckDBSource, text: str) -> list[Any]:
     cursor = source.cursor()
     try:
         return cursor.execute(text).fetchall()

@@ -15,26 +15,26 @@ import duckdb
 from discreet.catalogue.schema import Catalogue
 from discreet.core.coins import Coins
 from discreet.core.once import Recent
-from discreet.engines.duckdb.connection import Source
+from discreet.engines.duckdb.connection import DuckDBSource
 from discreet.engines.engine import Cancel, Permission
 from discreet.engines.sql.bounding import statements
 from discreet.engines.sql.histograms import OWN
-from discreet.engines.sql.relations import laid
-from discreet.engines.sql.results import exact
-from discreet.engines.sql.widths import fitting
+from discreet.engines.sql.relations import render_from
+from discreet.engines.sql.results import exact_data
+from discreet.engines.sql.widths import refuse_overflow
 from discreet.errors import Failure, Interrupted, NotAllowed
 from discreet.kernel.check import Certificate
-from discreet.plan.plan import Exact, Plan
+from discreet.plan.plan import ExactResult, Plan
 from discreet.sql.spelling import quoted
 
 if TYPE_CHECKING:
-    from discreet.engines.duckdb.index import Shelf
+    from discreet.engines.duckdb.index import IndexStore
 
 __all__ = ["DuckDBSnapshot", "Statements"]
 
 GRACE = 60.0  # seconds that an engine may take to stop
 
-REMEMBERED = 200  # plans whose SQL is remembered
+MAX_CACHED_PLANS = 200  # plans whose SQL is remembered
 
 CHANGED = (
     "the data changed while the question was answered, so nothing is told of it; what it cost stays spent. Ask again:"
@@ -52,20 +52,20 @@ class Statements:
     """A cache of the SQL of the last plans, and of the statements that the engine has checked."""
 
     def __init__(self) -> None:
-        self._written, self._checked = Recent[Any, Texts](REMEMBERED), Recent[str, bool](REMEMBERED)
+        self._written, self._checked = Recent[Any, Texts](MAX_CACHED_PLANS), Recent[str, bool](MAX_CACHED_PLANS)
 
-    def of(self, plan: Plan, source: Source, *, every: bool = False) -> Texts:
+    def of(self, plan: Plan, source: DuckDBSource, *, every: bool = False) -> Texts:
         """Return all SQL of `plan`, with tables by their names; with `every`, also for groups that are not declared."""
         return self._written.get(
-            (plan.key, every), lambda: statements(plan, *laid(plan.table, quoted, source.stored), every=every)
+            (plan.key, every), lambda: statements(plan, *render_from(plan.table, quoted, source.stored), every=every)
         )
 
-    def check(self, text: str, source: Source) -> None:
+    def check(self, text: str, source: DuckDBSource) -> None:
         """Prepare a statement in the engine; refuse one that it cannot run."""
         self._checked.get(text, lambda: _check(text, source))
 
 
-def _check(text: str, source: Source) -> bool:
+def _check(text: str, source: DuckDBSource) -> bool:
     cursor = source.empty()
     try:
         cursor.execute("PREPARE question AS " + text.replace("$salt", "0"))  # EXPLAIN would draw it
@@ -81,7 +81,7 @@ def _check(text: str, source: Source) -> bool:
 
 
 @dataclass
-class Look:
+class RunningQuery:
     """One reading of the data: its salt, its cancellation token, its deadline, and the statement that is being run."""
 
     salt: int
@@ -94,10 +94,10 @@ class Look:
 class DuckDBSnapshot:
     """The data of one source in one state, and their unit index, where there is one."""
 
-    source: Source
+    source: DuckDBSource
     catalogue: Catalogue
     state: str  # a fingerprint, which is never shown
-    shelf: Shelf | None
+    index_store: IndexStore | None
     statements: Statements
     named: Callable[[str], str]
     closed: threading.Event
@@ -116,16 +116,18 @@ class DuckDBSnapshot:
 
     def sql(self, plan: Plan) -> str:
         """Return the SQL that `plan` runs, with tables by their names."""
-        index = None if self.shelf is None else self.shelf.current(self._shelved(self.shelf))
+        index = None if self.index_store is None else self.index_store.current(self._index_version(self.index_store))
         indexed = None if index is None else index.statements(plan)
         return ";\n".join(dict.fromkeys((indexed or self.statements.of(plan, self.source)).values()))
 
     def remarks(self, plan: Plan) -> tuple[str, ...]:
         """Return remarks on how `plan` would be run."""
-        said = None if self.shelf is None else self.shelf.remark(plan, self._shelved(self.shelf))
+        said = (
+            None if self.index_store is None else self.index_store.remark(plan, self._index_version(self.index_store))
+        )
         return () if said is None else (said,)
 
-    def _shelved(self, shelf: Shelf) -> str:
+    def _index_version(self, shelf: IndexStore) -> str:
         """Return the version whose index an explanation describes: that of the data on disk now. If there is no index
         folder, the ledger is not asked for a name, so nothing is written.
         """
@@ -141,7 +143,7 @@ class DuckDBSnapshot:
         Promise  the refusal depends on the plan and on the types of the columns, and on no row.
         Because  the SQL is prepared on empty tables with the same columns.
         """
-        fitting(plan)
+        refuse_overflow(plan)
         for text in self.statements.of(plan, self.source).values():
             self.statements.check(text, self.source)
 
@@ -149,7 +151,7 @@ class DuckDBSnapshot:
 
     def aggregate(
         self, certificate: Certificate, permission: Permission, *, coins: Coins, cancel: Cancel
-    ) -> tuple[Plan, Exact]:
+    ) -> tuple[Plan, ExactResult]:
         """Return the plan on record, and its exact data. Nothing is read before `permission` has opened the data.
 
         Promise  the result is computed from this state of the data. There is no refusal. Should the engine fail, one
@@ -162,12 +164,12 @@ class DuckDBSnapshot:
         """
         plan = permission.use(certificate.plan, dataset=self.catalogue.name, version=self.version)
         salt = int.from_bytes(coins.flip(8).tobytes(), "little") >> 1
-        look, found, said = Look(salt, cancel, time.monotonic() + self.seconds), None, ""
+        look, found, said = RunningQuery(salt, cancel, time.monotonic() + self.seconds), None, ""
         try:
             found = self._exact(plan, look)
         except Exception as problem:  # its message may contain personal data
             said = f"{type(problem).__name__}: {problem}\n{look.text}"
-        if not self.source.steady():
+        if not self.source.is_unchanged():
             raise Interrupted(CHANGED)
         cancel.check()
         if found is not None:
@@ -178,18 +180,18 @@ class DuckDBSnapshot:
             self.source.mend()
         raise Failure(said)
 
-    def _exact(self, plan: Plan, look: Look) -> Exact:
+    def _exact(self, plan: Plan, look: RunningQuery) -> ExactResult:
         """Return the exact data of `plan`, from the index if it can, else from the data."""
         there = self.indexed(plan, look)
         return self._found(plan, self.statements.of(plan, self.source), look) if there is None else there
 
-    def indexed(self, plan: Plan, look: Look) -> Exact | None:
+    def indexed(self, plan: Plan, look: RunningQuery) -> ExactResult | None:
         """Return the exact data of `plan` from the unit index, or None if no index can answer it, or it cannot be read.
 
         An index that fails is not read again; the data are read instead. Explanations still name the index, because
         whether it failed can depend on a row.
         """
-        index = None if self.shelf is None else self.shelf.current(self.version)
+        index = None if self.index_store is None else self.index_store.current(self.version)
         texts = None if index is None else index.statements(plan)
         if index is None or texts is None or not index.trusted:
             return None
@@ -201,7 +203,7 @@ class DuckDBSnapshot:
             index.trusted = False
             return None
 
-    def _found(self, plan: Plan, texts: Texts, look: Look, index: Source | None = None) -> Exact:
+    def _found(self, plan: Plan, texts: Texts, look: RunningQuery, index: DuckDBSource | None = None) -> ExactResult:
         """Run `texts` on the data or on `index`, each distinct statement once, and return the exact data."""
         rows, own = list[tuple[Any, ...]](), dict[str, Any]()
         for n, text in texts.items():
@@ -209,9 +211,9 @@ class DuckDBSnapshot:
                 rows = self._rows(plan, text, look) if index is None else self._run(text, look, index=index)
             elif text not in own:
                 own[text] = self._run(text, look, index=index, arrow=OWN[type(plan.measures[n].exact)].arrow)
-        return exact(plan, rows, {n: own[text] for n, text in texts.items() if n is not None})
+        return exact_data(plan, rows, {n: own[text] for n, text in texts.items() if n is not None})
 
-    def _rows(self, plan: Plan, text: str, look: Look) -> Any:
+    def _rows(self, plan: Plan, text: str, look: RunningQuery) -> Any:
         """Return the groups of `plan`. Where every row is a unit, groups that are not declared are usually few; then it
         is faster to drop them afterwards. If they are many, the engine filters them.
         """
@@ -223,7 +225,7 @@ class DuckDBSnapshot:
                 return rows
         return self._run(text, look)
 
-    def _run(self, text: str, look: Look, *, index: Source | None = None, arrow: bool = False) -> Any:
+    def _run(self, text: str, look: RunningQuery, *, index: DuckDBSource | None = None, arrow: bool = False) -> Any:
         """Return all rows of a statement, as a list or as an Arrow table; raise TimeoutError when it takes too long."""
         look.text = text
         cursor = (index or self.source).cursor()
@@ -242,7 +244,7 @@ def _salted(text: str) -> bool:
     return "$salt" in text and "$salt" in QUOTED.sub("", text)
 
 
-def _beside(run: Callable[[], Any], cursor: duckdb.DuckDBPyConnection, look: Look) -> Any:
+def _beside(run: Callable[[], Any], cursor: duckdb.DuckDBPyConnection, look: RunningQuery) -> Any:
     """Return the result of `run`, called in a thread of its own; raise TimeoutError when it is not done in time.
 
     Because  the calling thread only waits, so that the caller can give up at any time (Ctrl-C, once or several times,

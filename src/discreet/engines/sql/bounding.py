@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from discreet.engines.sql.dialect import Dialect, Stored
-from discreet.engines.sql.expressions import LONGEST, cut, keyed, one_of, owner, spell
-from discreet.engines.sql.histograms import OWN, Bounded, Hashed
-from discreet.engines.sql.sums import plain, repeated, short, totals, values
+from discreet.engines.sql.expressions import MAX_JOINED_CHARS, group_key, one_of, spell, truncated, unit_value
+from discreet.engines.sql.histograms import OWN, BoundedRows, GroupOrder
+from discreet.engines.sql.sums import capped_totals, plain_totals, repeated, row_totals, values
 from discreet.plan.plan import Key, Plan
 
 __all__ = ["sql", "statements"]
@@ -27,7 +27,7 @@ def statements(plan: Plan, place: str, stored: Stored, *, every: bool = False) -
     for n, measure in enumerate(plan.measures):
         if (own := OWN.get(type(measure.exact))) is not None:
             rows = _rows(plan, place, stored, [f"{own.column(measure.exact, stored)} AS x"], every=every)
-            bounded = Bounded(plan, rows, keys, _hashed(plan, keys, stored.dialect), stored.dialect)
+            bounded = BoundedRows(plan, rows, keys, _hashed(plan, keys, stored.dialect), stored.dialect)
             found[n] = own.sql(measure.exact, bounded)
     return found
 
@@ -45,7 +45,7 @@ def _rows(plan: Plan, place: str, stored: Stored, read: list[str], *, every: boo
     columns += read
     conditions = [] if plan.where is None else [spell(plan.where, stored)]
     if plan.caps.unit is not None:
-        unit = owner(plan.caps.unit, stored)
+        unit = unit_value(plan.caps.unit, stored)
         columns.insert(0, f"{unit} AS u")
         conditions.append(f"{unit} IS NOT NULL")
     conditions += [
@@ -59,11 +59,11 @@ def _rows(plan: Plan, place: str, stored: Stored, read: list[str], *, every: boo
 
 def _named(key: Key, stored: Stored, *, every: bool) -> str:
     """SQL of a group key. A private text key is cut to the longest text that post-processing accepts."""
-    text = keyed(key.tree, key.kind, stored)
+    text = group_key(key.tree, key.kind, stored)
     column = key.tree.column
     if key.declared and not every and key.kind == "text" and column is not None and stored[column] == "text":
         return stored.dialect.quoted(column)  # one of few values, which are short
-    return text if key.declared or key.kind != "text" else cut(key.tree, text, LONGEST, stored)
+    return text if key.declared or key.kind != "text" else truncated(key.tree, text, MAX_JOINED_CHARS, stored)
 
 
 def _within(key: str, values: Any, span: Any, stored: Stored) -> str:
@@ -76,10 +76,10 @@ def _by_row(plan: Plan, rows: str, keys: list[str], stored: Stored) -> str:
     """SQL of the groups where every row is a unit, so contributions need no bounding."""
     dialect = stored.dialect
     if not repeated(plan.measures):
-        columns = [*keys, "count(*) AS units", *plain(plan.measures, dialect)]
+        columns = [*keys, "count(*) AS units", *plain_totals(plan.measures, dialect)]
         return f"SELECT {', '.join(columns)}\nFROM (\n  {rows}\n)" + _grouped(keys)
-    inner = [*keys, "count(*) AS r", *totals(plan.measures, dialect)]
-    columns = [*keys, "r AS units", *plain(plan.measures, dialect, named=True)]
+    inner = [*keys, "count(*) AS r", *row_totals(plan.measures, dialect)]
+    columns = [*keys, "r AS units", *plain_totals(plan.measures, dialect, named=True)]
     return f"SELECT {', '.join(columns)}\nFROM (\n SELECT {', '.join(inner)}\n FROM (\n  {rows}\n ){_grouped(keys)}\n)"
 
 
@@ -93,9 +93,9 @@ def _by_unit(plan: Plan, rows: str, keys: list[str], stored: Stored) -> str:
     Which groups of a unit count is decided by a hash h of the unit and the key under a fresh secret salt, so by that
     unit's rows and the salt alone. Two keys of a unit that share a hash are one group, the first of them, so there are
     never more groups than the bound. Rows count group by group, in the same order, until their bound; where a group is
-    cut short, its parts count in proportion (`short`). A key that is a whole number between declared ends is kept in
-    the last bits of h, so there is less to sort. Where a unit may have more rows than there are groups, the rows of
-    each group are added up before the groups are put in order, which is the same and sorts less.
+    cut short, its parts count in proportion (`capped_totals`). A key that is a whole number between declared ends is
+    kept in the last bits of h, so there is less to sort. Where a unit may have more rows than there are groups, the
+    rows of each group are added up before the groups are put in order, which is the same and sorts less.
     """
     cap, groups, dialect = plan.caps.most_rows, plan.caps.most_groups, stored.dialect
     needs_rows = any(each.exact.sums for each in plan.measures)
@@ -107,14 +107,14 @@ def _by_unit(plan: Plan, rows: str, keys: list[str], stored: Stored) -> str:
         rows = _ranked(rows, groups, cap, "rank() OVER o - 1" if needs_rows else "")
     room = f"({cap} - b)" if keys else str(cap)
     people = [*read, *(["min(b) AS b"] if keys and needs_rows and not first else []), "count(*) AS r"]
-    people = [*(["u", "h"] if first else []), *people, *totals(plan.measures, dialect)]
+    people = [*(["u", "h"] if first else []), *people, *row_totals(plan.measures, dialect)]
     inner = f"SELECT {', '.join(people)}\n FROM (\n  {rows}\n )\n GROUP BY u{', h' if keys else ''}"
     if first:
         inner = _ranked(inner, groups, cap, f"{dialect.cast('sum(r) OVER o', 'bigint')} - r" if needs_rows else "")
     if repeated(plan.measures):
-        weighed = [*keys, "r", f"{room} AS m", *plain(plan.measures, dialect, named=True)]
+        weighed = [*keys, "r", f"{room} AS m", *plain_totals(plan.measures, dialect, named=True)]
         inner, room = f"SELECT {', '.join(weighed)}\n FROM (\n {inner}\n )", "m"
-    columns = [*keys, "count(*) AS units", *short(plan.measures, room, cap, dialect)]
+    columns = [*keys, "count(*) AS units", *capped_totals(plan.measures, room, cap, dialect)]
     return f"SELECT {', '.join(columns)}\nFROM (\n {inner}\n)" + _grouped(keys)
 
 
@@ -128,13 +128,13 @@ def _ranked(rows: str, groups: int, cap: int, before: str) -> str:
     )
 
 
-def _hashed(plan: Plan, keys: list[str], dialect: Dialect) -> Hashed:
+def _hashed(plan: Plan, keys: list[str], dialect: Dialect) -> GroupOrder:
     """Return the order of groups by hash. A key with declared ends is kept in the last bits of the hash."""
     text = dialect.unit_hash("u", *keys)
     if len(keys) != 1 or plan.keys[0].span is None:
-        return Hashed("*", text, [f"min({key}) AS {key}" for key in keys])
+        return GroupOrder("*", text, [f"min({key}) AS {key}" for key in keys])
     low, high = plan.keys[0].span
     last = (1 << (high - low).bit_length()) - 1
     bits = dialect.try_cast(f"{dialect.try_cast('k0', 'bigint')} - ({low})", "ubigint")
     packed = f"({text} & {~last & (1 << 64) - 1}) | {bits}"
-    return Hashed(dialect.without("k0"), packed, [f"{dialect.cast(f'h & {last}', 'bigint')} + ({low}) AS k0"])
+    return GroupOrder(dialect.without("k0"), packed, [f"{dialect.cast(f'h & {last}', 'bigint')} + ({low}) AS k0"])

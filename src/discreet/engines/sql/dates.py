@@ -13,7 +13,7 @@ from discreet.engines.sql.dialect import Dialect
 from discreet.plan.expressions.tree import Field, Tree
 from discreet.sql.calendar import FIRST, LAST
 
-__all__ = ["MOMENTS", "cast", "read", "shown", "within"]
+__all__ = ["MOMENTS", "cast", "key_text", "read", "within_calendar"]
 
 MOMENTS = ("date", "timestamp")
 ENDS: dict[str, tuple[date, date]] = {"date": (FIRST, LAST), "timestamp": (datetime.min, datetime.max)}
@@ -46,13 +46,13 @@ def cast(text: str, kind: str, dialect: Dialect) -> str:
     return f"CASE WHEN {value} BETWEEN {low} AND {high} THEN {value} END"
 
 
-def shown(text: str, tree: Tree, kind: str, dialect: Dialect) -> str:
+def key_text(text: str, tree: Tree, kind: str, dialect: Dialect) -> str:
     """SQL of a group key: a day by its number, any other date or timestamp clamped to the calendar."""
     whole = tree.column is not None or tree.operands("day number")
     return text if whole else _clamped(text, text, kind, dialect)
 
 
-def within(arguments: tuple[Tree, ...]) -> bool:
+def within_calendar(arguments: tuple[Tree, ...]) -> bool:
     """Return True if a stored column is compared only with dates strictly within the calendar's first and last years.
     Then the column can be compared as it is stored. Timestamps are excluded: a stored date may be beyond all of them.
     """

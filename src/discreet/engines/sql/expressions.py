@@ -5,11 +5,11 @@ explicitly (NaN reads as NULL; an infinity is clamped like any other number). An
 defined. The schema says how each column is stored, and a cast that can fail is a TRY_CAST.
 
 So a computed whole number is a DOUBLE, also where it is a column of a subquery (`whole`), and it never identifies a
-unit: units are joined on stored columns alone (`discreet.catalogue.schema.same`), which are compared as they are
-stored. Where a double is compared with anything, both sides are doubles, explicitly, so that code that must know which
-values the comparison cannot tell apart (a public table of which one row joins) finds it in the text of either side.
-Equal doubles have equal hashes in DuckDB, whatever the sign of a zero and the payload of a NaN; a unit that is NaN is
-treated as NULL (`owner`).
+unit: units are joined on stored columns alone (`discreet.catalogue.schema.compares_exactly`), which are compared as
+they are stored. Where a double is compared with anything, both sides are doubles, explicitly, so that code that must
+know which values the comparison cannot tell apart (a public table of which one row joins) finds it in the text of
+either side. Equal doubles have equal hashes in DuckDB, whatever the sign of a zero and the payload of a NaN; a unit
+that is NaN is treated as NULL (`unit_value`).
 """
 
 from __future__ import annotations
@@ -19,22 +19,24 @@ from datetime import date
 from fractions import Fraction
 from typing import Any
 
-from discreet.engines.sql.dates import MOMENTS, cast, read, shown, within
+from discreet.engines.sql.dates import MOMENTS, cast, key_text, read, within_calendar
 from discreet.engines.sql.dialect import Dialect, Stored
 from discreet.plan.expressions.function import written
 from discreet.plan.expressions.functions import FUNCTIONS, grows
 from discreet.plan.expressions.tree import Apply, Field, Literal, Tree
 
 __all__ = [
-    "LONGEST", "compared", "cut", "form", "held", "keyed", "normal", "one_of", "owner", "short", "spell", "stepped",
+    "MAX_JOINED_CHARS", "carried_value", "compared", "group_key", "in_steps", "normal", "one_of", "shortened", "spell",
+    "truncated", "unit_storage", "unit_value",
 ]  # fmt: skip
 
-TEXTS = ("text", "json", "other")  # storage of texts that may be long; `short`: in the form in which they are read
-LONGEST = 1000  # letters of a text that is joined with others: without end, a few would be too much for any engine
-SHORT = 2000  # bytes of a text that is read as it is, less one
+TEXTS = ("text", "json", "other")  # storage of texts that may be long; `shortened`: in the form in which they are read
+# letters of a text that is joined with others: without end, a few would be too much for any engine
+MAX_JOINED_CHARS = 1000
+LONG_TEXT = 2000  # bytes of a text that is read as it is, less one
 DIGEST = 64  # letters of a digest
 PUT = 16_000  # letters that REPLACE makes at most
-HUGE = 1 << 126  # whole numbers below it are written as such where they are compared with whole numbers
+MAX_INTEGER_LITERAL = 1 << 126  # whole numbers below it are written as such where they are compared with whole numbers
 NUMBERS = ("integer", "wide", "whole", "real", "decimal", "boolean")
 
 
@@ -57,33 +59,33 @@ def _applied(tree: Apply, stored: Stored, bare: bool) -> str:
     return _safe(found, stored) if how.nan in ("carries", "makes") and not bare else found
 
 
-def short(text: str, dialect: Dialect) -> str:
-    """SQL that reads a stored text: as it is, if it has less than SHORT bytes; else its first letters and a digest.
+def shortened(text: str, dialect: Dialect) -> str:
+    """SQL that reads a stored text: as it is, if it has less than LONG_TEXT bytes; else its first letters and a digest.
 
     Given    two texts that are stored.
     Promise  what is read of them is equal where they are, and different where they differ, but for a collision of
-             SHA-256, of which none is known; it has at most 4 · SHORT bytes. So two units never become one, one never
-             becomes two, and no row takes more room than that for a text, wherever rows are carried.
-    Because  what is read of a long text is at least SHORT bytes long: either all of its SHORT bytes or more, or SHORT -
-             DIGEST letters, and DIGEST letters of the digest. So it is no short text; and two long texts with equal
-             forms have equal last letters, which are their digests. It is done once for each value, as a form of a form
-             would be another: a column that was read is stored as `short`.
+             SHA-256, of which none is known; it has at most 4 · LONG_TEXT bytes. So two units never become one, one
+             never becomes two, and no row takes more room than that for a text, wherever rows are carried.
+    Because  what is read of a long text is at least LONG_TEXT bytes long: either all of its LONG_TEXT bytes or more, or
+             LONG_TEXT - DIGEST letters, and DIGEST letters of the digest. So it is no short text; and two long texts
+             with equal forms have equal last letters, which are their digests. It is done once for each value, as a
+             form of a form would be another: a column that was read is stored as `shortened`.
 
-    Beginnings stay what they are, so comparisons with constants of at most SHORT - DIGEST letters see what they would
-    see of the text. Functions see the beginning alone (`_letters`).
+    Beginnings stay what they are, so comparisons with constants of at most LONG_TEXT - DIGEST letters see what they
+    would see of the text. Functions see the beginning alone (`_letters`).
     """
-    longer = f"left({text}, {SHORT - DIGEST}) || {dialect.digest(text)}"
-    return f"CASE WHEN {dialect.bytes(text)} < {SHORT} THEN {text} ELSE {longer} END"
+    longer = f"left({text}, {LONG_TEXT - DIGEST}) || {dialect.digest(text)}"
+    return f"CASE WHEN {dialect.bytes(text)} < {LONG_TEXT} THEN {text} ELSE {longer} END"
 
 
-def cut(tree: Tree, text: str, most: int, stored: Stored) -> str:
+def truncated(tree: Tree, text: str, most: int, stored: Stored) -> str:
     """SQL of the first `most` letters of the text that a tree is spelled as."""
     dialect = stored.dialect
     if tree.column is not None:
         raw = dialect.quoted(tree.column)
-        if most >= SHORT:
+        if most >= LONG_TEXT:
             return text
-        if text in (raw, short(raw, dialect)):  # its bytes are known unread
+        if text in (raw, shortened(raw, dialect)):  # its bytes are known unread
             return f"CASE WHEN {dialect.bytes(raw)} <= {most} THEN {raw} ELSE left({raw}, {most}) END"
     return f"left({text}, {most})"
 
@@ -94,7 +96,7 @@ def _field(tree: Field, stored: Stored, bare: bool) -> str:
     if tree.kind in MOMENTS:
         return read(tree, kept, dialect)
     if tree.kind == "text":
-        return name if kept == "short" else short(name if kept == "text" else dialect.cast(name, "text"), dialect)
+        return name if kept == "short" else shortened(name if kept == "text" else dialect.cast(name, "text"), dialect)
     if tree.kind == "boolean":
         return name if kept == "boolean" else dialect.try_cast(name, "boolean")
     if tree.kind == "integer":
@@ -142,7 +144,7 @@ def _whole(tree: Tree, stored: Stored) -> bool:
     """Return True if a tree is a column stored as whole numbers, or a constant that can be compared with one."""
     written = _written(tree)
     if written is not None:
-        return abs(written) < HUGE
+        return abs(written) < MAX_INTEGER_LITERAL
     return tree.column is not None and tree.kind == "integer" and not _double(tree, stored)
 
 
@@ -167,7 +169,7 @@ def compared(arguments: tuple[Tree, ...], stored: Stored) -> list[str]:
         return [_number(each, stored) for each in arguments]
     if _kind(arguments[0]) == "moment" and _alike(arguments, stored):
         return [stored.dialect.quoted(each.column) for each in arguments if each.column is not None]
-    if _kind(arguments[0]) == "moment" and within(arguments) and _kept(arguments[0], stored) in MOMENTS:
+    if _kind(arguments[0]) == "moment" and within_calendar(arguments) and _kept(arguments[0], stored) in MOMENTS:
         return [
             spell(each, stored) if each.column is None else stored.dialect.quoted(each.column) for each in arguments
         ]
@@ -179,7 +181,7 @@ def compared(arguments: tuple[Tree, ...], stored: Stored) -> list[str]:
 def _brief(arguments: Sequence[Tree]) -> bool:
     """Return True if all arguments are texts so short that comparing them with a stored text is exact."""
     values = [each.literal for each in arguments]
-    return all(isinstance(each, str) and len(each.encode(errors="replace")) < SHORT - DIGEST for each in values)
+    return all(isinstance(each, str) and len(each.encode(errors="replace")) < LONG_TEXT - DIGEST for each in values)
 
 
 def _exactly(tree: Tree, stored: Stored) -> str:
@@ -190,7 +192,9 @@ def _exactly(tree: Tree, stored: Stored) -> str:
 
 def one_of(text: str, values: Iterable[Any], dialect: Dialect) -> str:
     """SQL condition that a key is one of `values`: whole numbers of any size as they are."""
-    spelled = (str(each) if type(each) is int and abs(each) < HUGE else dialect.literal(each) for each in values)
+    spelled = (
+        str(each) if type(each) is int and abs(each) < MAX_INTEGER_LITERAL else dialect.literal(each) for each in values
+    )
     return f"{text} IN ({', '.join(spelled)})"
 
 
@@ -271,7 +275,7 @@ def _dates(tree: Apply, stored: Stored, bare: bool) -> list[str]:
 
 
 def _short(tree: Apply, stored: Stored, bare: bool) -> list[str]:
-    return [f"left({each}, {LONGEST})" for each in _plain(tree, stored, bare)]
+    return [f"left({each}, {MAX_JOINED_CHARS})" for each in _plain(tree, stored, bare)]
 
 
 def _texts(tree: Apply, stored: Stored, bare: bool) -> list[str]:
@@ -283,24 +287,24 @@ def _texts(tree: Apply, stored: Stored, bare: bool) -> list[str]:
 
 
 def _letters(tree: Tree, stored: Stored) -> str:
-    """SQL of the letters of a stored text, or of its beginning; the same for a text and for its `short` form."""
+    """SQL of the letters of a stored text, or of its beginning; the same for a text and for its `shortened` form."""
     dialect, kept = stored.dialect, stored[tree.column or ""]
     raw = dialect.quoted(tree.column or "")
     text = raw if kept in ("text", "short") else dialect.cast(raw, "text")
-    return f"CASE WHEN {dialect.bytes(text)} < {SHORT} THEN {text} ELSE left({text}, {SHORT - DIGEST}) END"
+    return f"CASE WHEN {dialect.bytes(text)} < {LONG_TEXT} THEN {text} ELSE left({text}, {LONG_TEXT - DIGEST}) END"
 
 
 def _searched(tree: Apply, stored: Stored, bare: bool) -> list[str]:
     text, pattern = _texts(tree, stored, bare)
-    return [text if tree.arguments[0].column is not None else f"left({text}, {SHORT})", pattern]
+    return [text if tree.arguments[0].column is not None else f"left({text}, {LONG_TEXT})", pattern]
 
 
 def _replaced(tree: Apply, stored: Stored, bare: bool) -> list[str]:
     """SQL of the arguments of REPLACE: the text is cut so that the result is no longer than PUT."""
     text, *rest = _short(tree, stored, bare)
     put = tree.arguments[2].literal
-    size = len(put) if isinstance(put, str) else LONGEST
-    return [f"left({text}, {min(LONGEST, PUT // max(size, 1))})", *rest]
+    size = len(put) if isinstance(put, str) else MAX_JOINED_CHARS
+    return [f"left({text}, {min(MAX_JOINED_CHARS, PUT // max(size, 1))})", *rest]
 
 
 READS: dict[str, Callable[[Apply, Stored, bool], list[str]]] = {
@@ -317,7 +321,7 @@ READS: dict[str, Callable[[Apply, Stored, bool], list[str]]] = {
 }
 
 
-def stepped(tree: Tree, low: int, high: int, step: Fraction, stored: Stored) -> str:
+def in_steps(tree: Tree, low: int, high: int, step: Fraction, stored: Stored) -> str:
     """SQL of a number as clamped whole steps: the value that is summed. NULL where there is no value, and for NaN.
 
     Because  the nearest whole number of something between two whole numbers lies between them, too. NaN is greater than
@@ -343,11 +347,11 @@ def stepped(tree: Tree, low: int, high: int, step: Fraction, stored: Stored) -> 
     return f"CASE WHEN {inside} THEN {dialect.cast(steps, small)} {outside}"
 
 
-def keyed(tree: Tree, kind: str, stored: Stored) -> str:
+def group_key(tree: Tree, kind: str, stored: Stored) -> str:
     """SQL of a group key in its one normal form."""
     text = spell(tree, stored)
     if kind in MOMENTS:
-        return shown(text, tree, kind, stored.dialect)
+        return key_text(text, tree, kind, stored.dialect)
     if kind == "integer" and (tree.is_constant or _double(tree, stored)):
         return f"CASE WHEN abs({text}) < 1e15 THEN {stored.dialect.cast(text, 'bigint')} END"
     if kind == "integer" and _kept(tree, stored) == "wide":
@@ -355,23 +359,24 @@ def keyed(tree: Tree, kind: str, stored: Stored) -> str:
     return text
 
 
-def held(tree: Tree, text: str) -> str:
+def carried_value(tree: Tree, text: str) -> str:
     """SQL of a value that is carried from row to row. A computed text that may be longer than its arguments is cut to
-    LONGEST letters, as a private key is. So a carried value takes no more room than what is stored, or LONGEST letters.
+    MAX_JOINED_CHARS letters, as a private key is. So a carried value takes no more room than what is stored, or
+    MAX_JOINED_CHARS letters.
     """
-    return f"left({text}, {LONGEST})" if grows(tree) else text
+    return f"left({text}, {MAX_JOINED_CHARS})" if grows(tree) else text
 
 
-def owner(name: str, stored: Stored) -> str:
-    """SQL of the unit of a row in its one normal form: a zero has no sign, NaN is NULL, a text is `short`."""
+def unit_value(name: str, stored: Stored) -> str:
+    """SQL of the unit of a row in its one normal form: a zero has no sign, NaN is NULL, a text is `shortened`."""
     dialect, kept = stored.dialect, stored[name]
     unit = dialect.quoted(name)
     if kept in TEXTS:
-        return short(unit if kept == "text" else dialect.cast(unit, "text"), dialect)
+        return shortened(unit if kept == "text" else dialect.cast(unit, "text"), dialect)
     return _safe(f"({unit} + {dialect.double('0')})", stored) if kept == "real" else unit
 
 
-def form(kept: str) -> str:
+def unit_storage(kept: str) -> str:
     """Return how a unit is stored in its normal form."""
     return "short" if kept in TEXTS else kept
 

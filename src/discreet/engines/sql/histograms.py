@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from discreet.core.laws.law import Integers, narrowest
 from discreet.engines.sql.dialect import Dialect, Stored
-from discreet.engines.sql.expressions import held, keyed, normal, one_of, spell, stepped
+from discreet.engines.sql.expressions import carried_value, group_key, in_steps, normal, one_of, spell
 from discreet.engines.sql.widths import CODED, WORD
 from discreet.mechanisms.quantiles.histogram import Histogram
 from discreet.plan.measures.exact_data import (
@@ -30,16 +30,16 @@ from discreet.plan.measures.exact_data import (
 )
 from discreet.plan.plan import Plan
 
-__all__ = ["OWN", "Bounded", "Hashed", "Own", "chosen"]
+__all__ = ["OWN", "BoundedRows", "ExactStatement", "GroupOrder", "bounded_rows"]
 
-MOST_BITS = 32  # of a value that is kept in its hash
+MAX_BITS = 32  # of a value that is kept in its hash
 COUNTED = 1 << 22  # groups and values that are counted in the engine; more are listed
 
 Found = list[tuple[Any, ...]]
 Index = Mapping[tuple[Any, ...], int]  # the place of a group by its keys
 
 
-class Hashed(NamedTuple):
+class GroupOrder(NamedTuple):
     """The hash of a unit and its keys, which orders the groups of the unit."""
 
     kept: str  # the columns of a row that are kept beside the hash
@@ -47,26 +47,26 @@ class Hashed(NamedTuple):
     read: list[str]  # the keys, from the rows of one hash
 
 
-class Bounded(NamedTuple):
+class BoundedRows(NamedTuple):
     """The rows of a plan, with their keys and a value x, and how their contributions are bounded."""
 
     plan: Plan
     rows: str
     keys: list[str]
-    hashed: Hashed
+    hashed: GroupOrder
     dialect: Dialect
 
 
-class Own(NamedTuple):
+class ExactStatement(NamedTuple):
     """The statement that finds one type of exact data, and the reader of its result."""
 
     column: Callable[[Any, Stored], str]  # SQL of x, the value of each row
-    sql: Callable[[Any, Bounded], str]
+    sql: Callable[[Any, BoundedRows], str]
     read: Callable[[Any, Any, Index], Any]  # the exact data of a mechanism, from rows of keys and numbers
     arrow: bool = False  # True if `read` takes an Arrow table
 
 
-def chosen(bounded: Bounded, *, once: bool = False, span: tuple[int, int] | None = None) -> str:
+def bounded_rows(bounded: BoundedRows, *, once: bool = False, span: tuple[int, int] | None = None) -> str:
     """SQL of the rows with a value x that count, as keys and x; with `once`, equal values of a unit in a group are one.
 
     Promise  no more rows and groups of a unit than its bounds, by a choice that depends on that unit's rows and the
@@ -87,7 +87,7 @@ def chosen(bounded: Bounded, *, once: bool = False, span: tuple[int, int] | None
     groups = ["h"] if packed else ["h", *keys] if keys else []
     place = dialect.unit_hash("u", "x")
     value, read, order = "x", "x", [place, "x"]
-    if span is not None and (bits := (span[1] - span[0]).bit_length()) <= MOST_BITS:
+    if span is not None and (bits := (span[1] - span[0]).bit_length()) <= MAX_BITS:
         last = (1 << bits) - 1
         low = dialect.cast(f"{dialect.cast('x', 'bigint')} - ({span[0]})", "ubigint")
         value, order = f"({place} & {~last & (1 << 64) - 1}) | {low} AS p", ["p"]
@@ -111,8 +111,8 @@ def chosen(bounded: Bounded, *, once: bool = False, span: tuple[int, int] | None
 # ── COUNT(DISTINCT x) ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _distinct(_: DistinctCount, bounded: Bounded) -> str:
-    counted = chosen(bounded, once=True)
+def _distinct(_: DistinctCount, bounded: BoundedRows) -> str:
+    counted = bounded_rows(bounded, once=True)
     text = f"SELECT {', '.join([*bounded.keys, 'count(DISTINCT x)'])}\nFROM (\n {counted}\n)"
     return text + _by(bounded.keys)
 
@@ -130,20 +130,20 @@ def _normal(measure: DistinctCount, stored: Stored) -> str:
     tree = measure.of
     if len(parts := tree.operands("case")) == 2:
         condition, value = parts
-        return f"CASE WHEN {spell(condition, stored)} THEN {held(value, normal(value, stored))} END"
-    return held(tree, normal(tree, stored))
+        return f"CASE WHEN {spell(condition, stored)} THEN {carried_value(value, normal(value, stored))} END"
+    return carried_value(tree, normal(tree, stored))
 
 
 # ── quantiles, extremes and commonest values ─────────────────────────────────────────────────────────────────────
 
 
-def _histogram(measure: ExactData, bounded: Bounded) -> str:
+def _histogram(measure: ExactData, bounded: BoundedRows) -> str:
     """SQL that counts the bounded rows by value: for each group a list of values, and one of counts.
 
     Where groups and values can be so many that counting would not help, for each group a list of its values alone.
     """
     span = measure.span
-    counted, keys, values = chosen(bounded, span=span), bounded.keys, f"{bounded.dialect.gather('x')} AS x"
+    counted, keys, values = bounded_rows(bounded, span=span), bounded.keys, f"{bounded.dialect.gather('x')} AS x"
     if span is not None and keys and bounded.plan.cells * (span[1] - span[0]) > COUNTED:
         return f"SELECT {', '.join([*keys, values])}\nFROM (\n {counted}\n)" + _by(keys)
     names = ", ".join([*keys, "x"])
@@ -152,7 +152,7 @@ def _histogram(measure: ExactData, bounded: Bounded) -> str:
     return f"SELECT {', '.join([*keys, values, counts])}\nFROM (\n {text}\n)" + _by(keys)
 
 
-def _shares(measure: RegionCounts, bounded: Bounded) -> str:
+def _shares(measure: RegionCounts, bounded: BoundedRows) -> str:
     """SQL that counts the bounded rows in each region. A unit with too many rows is scaled down to its limit.
 
     Promise  a unit adds to the regions of its groups whole numbers, none negative, that are at most its bound in all,
@@ -168,7 +168,7 @@ def _shares(measure: RegionCounts, bounded: Bounded) -> str:
         return _histogram(measure, bounded)
     cap, names = plan.caps.most_rows, ["u", *(["h", *keys] if keys else [])]
     by, of = ", ".join(names), ", ".join([*names, "x"])
-    some = "" if plan.naming else " WHERE x IS NOT NULL"  # as in `chosen`
+    some = "" if plan.naming else " WHERE x IS NOT NULL"  # as in `bounded_rows`
     kept = f"SELECT *{f', {hashed.text} AS h' if keys else ''}\n   FROM (\n   {rows}\n   ){some}"
     each = f"SELECT {of}, count(x) AS c\n   FROM (\n   {kept}\n   )\n   GROUP BY {of}"
     totals = [f"sum(c) OVER (PARTITION BY {by} ORDER BY x) AS s", f"sum(c) OVER (PARTITION BY {by}) AS r"]
@@ -227,7 +227,7 @@ def _placed(measure: ValueHistogram | Ladder, found: pa.Table, index: Index) -> 
 
 
 def _stepped(measure: ValueHistogram, stored: Stored) -> str:
-    return stepped(measure.of, measure.low, measure.high, measure.step, stored)
+    return in_steps(measure.of, measure.low, measure.high, measure.step, stored)
 
 
 def _laddered(measure: Ladder, stored: Stored) -> str:
@@ -293,17 +293,17 @@ def _combined(measure: RegionCounts, found: pa.Table, index: Index) -> Integers:
 
 
 def _declared(measure: ValueCounts | RegionCounts, stored: Stored) -> str:
-    text = keyed(measure.of, measure.kind, stored)
+    text = group_key(measure.of, measure.kind, stored)
     first, last = measure.values[0], measure.values[-1]
     if isinstance(first, int) and isinstance(last, int) and measure.values == tuple(range(first, last + 1)):
         return f"CASE WHEN {text} BETWEEN {first} AND {last} THEN {text} END"
     return f"CASE WHEN {one_of(text, measure.values, stored.dialect)} THEN {text} END"
 
 
-OWN: dict[type[ExactData], Own] = {
-    DistinctCount: Own(column=_normal, sql=_distinct, read=_counts),
-    ValueHistogram: Own(column=_stepped, sql=_histogram, read=_placed, arrow=True),
-    Ladder: Own(column=_laddered, sql=_histogram, read=_placed, arrow=True),
-    ValueCounts: Own(column=_declared, sql=_histogram, read=_modes, arrow=True),
-    RegionCounts: Own(column=_coded, sql=_shares, read=_combined, arrow=True),
+OWN: dict[type[ExactData], ExactStatement] = {
+    DistinctCount: ExactStatement(column=_normal, sql=_distinct, read=_counts),
+    ValueHistogram: ExactStatement(column=_stepped, sql=_histogram, read=_placed, arrow=True),
+    Ladder: ExactStatement(column=_laddered, sql=_histogram, read=_placed, arrow=True),
+    ValueCounts: ExactStatement(column=_declared, sql=_histogram, read=_modes, arrow=True),
+    RegionCounts: ExactStatement(column=_coded, sql=_shares, read=_combined, arrow=True),
 }

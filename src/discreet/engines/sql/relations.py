@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from discreet.engines.sql.dialect import Dialect, Stored
-from discreet.engines.sql.expressions import TEXTS, compared, form, held, keyed, owner, short, spell, stepped
+from discreet.engines.sql.expressions import (
+    TEXTS,
+    carried_value,
+    compared,
+    group_key,
+    in_steps,
+    shortened,
+    spell,
+    unit_storage,
+    unit_value,
+)
 from discreet.engines.sql.widths import ROWS
 from discreet.plan.expressions.tree import Tree, conjuncts
 from discreet.plan.relation import (
@@ -19,9 +29,9 @@ from discreet.plan.relation import (
     UnitAggregate,
     UnitLimit,
 )
-from discreet.plan.weights import HELD, LEAST, NAMED
+from discreet.plan.weights import HELD, MIN_ROWS_PER_TABLE, NAMED
 
-__all__ = ["laid"]
+__all__ = ["render_from"]
 
 Place = Callable[[str], str]
 Tables = Mapping[str, Stored]
@@ -34,7 +44,7 @@ KEPT = {  # storage of a computed value, by its kind
 }
 
 
-def laid(relation: Relation, place: Place, tables: Tables) -> tuple[str, Stored]:
+def render_from(relation: Relation, place: Place, tables: Tables) -> tuple[str, Stored]:
     """Return the SQL of a relation, as it stands after FROM, and how its columns are stored."""
     if isinstance(relation, str):
         return place(relation), tables[relation]
@@ -42,8 +52,8 @@ def laid(relation: Relation, place: Place, tables: Tables) -> tuple[str, Stored]
     return f"(\n{text}\n)", stored
 
 
-def _joined(relation: Join, place: Place, tables: Tables) -> tuple[str, Stored]:
-    stored, text = Stored({}, laid(relation.parts[0].source, place, tables)[1].dialect), ""
+def _render_join(relation: Join, place: Place, tables: Tables) -> tuple[str, Stored]:
+    stored, text = Stored({}, render_from(relation.parts[0].source, place, tables)[1].dialect), ""
     for part in relation.parts:
         inner, known = _read(part.source, {name for name, _ in part.names}, place, tables)
         stored |= {outer: known[name] for name, outer in part.names}
@@ -54,8 +64,8 @@ def _joined(relation: Join, place: Place, tables: Tables) -> tuple[str, Stored]:
 
 
 def _read(relation: Relation, names: Iterable[str], place: Place, tables: Tables) -> tuple[str, Stored]:
-    """Return the SQL of a relation with the texts among `names` in their `short` form, and its storage."""
-    inner, stored = laid(relation, place, tables)
+    """Return the SQL of a relation with the texts among `names` in their `shortened` form, and its storage."""
+    inner, stored = render_from(relation, place, tables)
     texts = {name: _text(name, stored) for name in sorted(names) if stored[name] in TEXTS}
     if not texts:
         return inner, stored
@@ -64,7 +74,7 @@ def _read(relation: Relation, names: Iterable[str], place: Place, tables: Tables
 
 def _text(name: str, stored: Stored) -> str:
     dialect, raw = stored.dialect, stored.dialect.quoted(name)
-    return short(raw if stored[name] == "text" else dialect.cast(raw, "text"), dialect)
+    return shortened(raw if stored[name] == "text" else dialect.cast(raw, "text"), dialect)
 
 
 def _named(part: JoinInput, inner: str, stored: Stored) -> str:
@@ -77,13 +87,13 @@ def _named(part: JoinInput, inner: str, stored: Stored) -> str:
     text = f"SELECT {columns} FROM {inner}"
     if part.single:
         own = [outer for _, outer in part.names]
-        keys = ", ".join(dict.fromkeys(_told(part.on, set(own), stored)))
+        keys = ", ".join(dict.fromkeys(_join_keys(part.on, set(own), stored)))
         others = ", ".join(map(dialect.quoted, own))
         text = dialect.first_rows("*", f"({text})", f"row_number() OVER (PARTITION BY {keys} ORDER BY {others}) = 1")
     return f"({text})"
 
 
-def _told(on: Tree | None, own: set[str], stored: Stored) -> list[str]:
+def _join_keys(on: Tree | None, own: set[str], stored: Stored) -> list[str]:
     """SQL of the operand's own columns as the condition compares them with columns of the other operands."""
     equal = [pair for each in conjuncts(on) if (pair := each.operands("="))]
     return [
@@ -94,14 +104,14 @@ def _told(on: Tree | None, own: set[str], stored: Stored) -> list[str]:
     ]
 
 
-def _derived(relation: Projection, place: Place, tables: Tables) -> tuple[str, Stored]:
-    inner, stored = laid(relation.source, place, tables)
+def _render_projection(relation: Projection, place: Place, tables: Tables) -> tuple[str, Stored]:
+    inner, stored = render_from(relation.source, place, tables)
     quoted = stored.dialect.quoted
     columns = [f"{_value(each, stored)} AS {quoted(each.name)}" for each in relation.columns]
     kept = Stored({each.name: _kept(each) for each in relation.columns}, stored.dialect)
     if relation.unit is not None and relation.called is not None:
-        columns.insert(0, f"{owner(relation.unit, stored)} AS {quoted(relation.called)}")
-        kept[relation.called] = form(stored[relation.unit])
+        columns.insert(0, f"{unit_value(relation.unit, stored)} AS {quoted(relation.called)}")
+        kept[relation.called] = unit_storage(stored[relation.unit])
     text = f"SELECT {', '.join(columns) or '1'} FROM {inner}"
     return text + ("" if relation.where is None else f"\nWHERE {spell(relation.where, stored)}"), kept
 
@@ -112,7 +122,7 @@ def _value(made: ComputedColumn, stored: Stored) -> str:
 
 
 def _held(tree: Tree, kind: str, stored: Stored) -> str:
-    return held(tree, keyed(tree, kind, stored))
+    return carried_value(tree, group_key(tree, kind, stored))
 
 
 def _kept(made: ComputedColumn) -> str:
@@ -120,18 +130,18 @@ def _kept(made: ComputedColumn) -> str:
     return "whole" if made.kind == "integer" and made.tree.applies else KEPT.get(made.kind, made.kind)
 
 
-def _folded(relation: PerUnit, place: Place, tables: Tables) -> tuple[str, Stored]:
-    inner, stored = laid(relation.source, place, tables)
+def _render_per_unit(relation: PerUnit, place: Place, tables: Tables) -> tuple[str, Stored]:
+    inner, stored = render_from(relation.source, place, tables)
     quoted = stored.dialect.quoted
     keys = [f"{_held(each.tree, each.kind, stored)} AS {quoted(each.name)}" for each in relation.keys]
-    unit = owner(relation.unit, stored)
+    unit = unit_value(relation.unit, stored)
     columns = [f"{unit} AS {quoted(relation.called)}", *keys]
     columns += [f"{_total(each, stored)} AS {quoted(each.name)}" for each in relation.totals]
     conditions = [f"{unit} IS NOT NULL"] + ([] if relation.where is None else [spell(relation.where, stored)])
     text = f"SELECT {', '.join(columns)} FROM {inner}\nWHERE {' AND '.join(conditions)}"
     kept = Stored({each.name: KEPT.get(each.kind, each.kind) for each in relation.keys}, stored.dialect)
     kept |= {each.name: KEPT.get(each.kind, each.kind) for each in relation.totals}
-    kept[relation.called] = form(stored[relation.unit])
+    kept[relation.called] = unit_storage(stored[relation.unit])
     by = ", ".join(str(n) for n in range(1, 2 + len(keys)))
     return f"{text}\nGROUP BY {by}", kept
 
@@ -148,7 +158,7 @@ def _total(total: UnitAggregate, stored: Stored) -> str:
         return count if most is None else f"least({count}, {most})"
     if total.function in ("min", "max"):
         return f"{total.function}({_held(total.of, total.kind, stored)})"
-    steps = stepped(total.of, total.low, total.high, total.step, stored)
+    steps = in_steps(total.of, total.low, total.high, total.step, stored)
     value = f"sum({steps})"
     if total.function == "avg":
         return f"{dialect.cast(value, 'double')} / nullif(count({steps}), 0) {_scaled(total, dialect)}"
@@ -171,9 +181,9 @@ def _scaled(total: UnitAggregate, dialect: Dialect) -> str:
     return f"* {by} / {divided}"
 
 
-def _united(relation: UnionAll, place: Place, tables: Tables) -> tuple[str, Stored]:
+def _render_union_all(relation: UnionAll, place: Place, tables: Tables) -> tuple[str, Stored]:
     """SQL of a UNION ALL, with the unit cast to one type: one that the engine infers may not hold every value."""
-    parts = [_derived(each, place, tables) for each in relation.parts]
+    parts = [_render_projection(each, place, tables) for each in relation.parts]
     dialect = parts[0][1].dialect
     kept, unit = Stored(parts[0][1], dialect), relation.parts[0].called
     forms = {stored[unit] for _, stored in parts if unit is not None}
@@ -188,7 +198,7 @@ def _united(relation: UnionAll, place: Place, tables: Tables) -> tuple[str, Stor
     return "\nUNION ALL\n".join(f"SELECT {names} FROM (\n{text}\n)" for text, _ in parts), kept
 
 
-def _few(relation: UnitLimit, place: Place, tables: Tables) -> tuple[str, Stored]:
+def _render_unit_limit(relation: UnitLimit, place: Place, tables: Tables) -> tuple[str, Stored]:
     """SQL that limits each unit to `most` rows and to some bytes of text; to none if its name is longer than NAMED.
 
     The choice depends on the unit's rows and the salt alone; equal rows are the same to all that is read of them. Rows
@@ -198,11 +208,11 @@ def _few(relation: UnitLimit, place: Place, tables: Tables) -> tuple[str, Stored
     names = dict.fromkeys((relation.unit, *relation.columns))
     inner, stored = _read(relation.source, names, place, tables)
     dialect = stored.dialect
-    columns, unit = ", ".join(map(dialect.quoted, names)), owner(relation.unit, stored)
+    columns, unit = ", ".join(map(dialect.quoted, names)), unit_value(relation.unit, stored)
     order = f"PARTITION BY {unit} ORDER BY {dialect.unit_hash(columns)}, {columns}"
     some, more = f"row_number() OVER ({order}) <= {relation.most}", f"count(*) > {relation.most}"
     if sizes := [_bytes(each, stored) for each in names if stored[each] == "short"]:
-        size, room = " + ".join(sizes), max(HELD * relation.most, LEAST)
+        size, room = " + ".join(sizes), max(HELD * relation.most, MIN_ROWS_PER_TABLE)
         some += f" AND sum({size}) OVER ({order} ROWS UNBOUNDED PRECEDING) <= {room}"
         more += f" OR sum({size}) > {room}"
     known = f"{unit} IS NOT NULL"
@@ -226,9 +236,9 @@ def _bytes(name: str, stored: Stored) -> str:
 
 
 LAID: dict[type, Callable[..., tuple[str, Stored]]] = {
-    Join: _joined,
-    Projection: _derived,
-    PerUnit: _folded,
-    UnionAll: _united,
-    UnitLimit: _few,
+    Join: _render_join,
+    Projection: _render_projection,
+    PerUnit: _render_per_unit,
+    UnionAll: _render_union_all,
+    UnitLimit: _render_unit_limit,
 }

@@ -11,15 +11,15 @@ import numpy as np
 from discreet.core.laws.law import narrowest
 from discreet.engines.sql.histograms import OWN
 from discreet.engines.sql.sums import summed
-from discreet.plan.plan import Exact, Plan
+from discreet.plan.plan import ExactResult, Plan
 
-__all__ = ["exact"]
+__all__ = ["exact_data"]
 
 
 # ── results ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def exact(plan: Plan, rows: list[tuple[Any, ...]], own: Mapping[int, Any]) -> Exact:
+def exact_data(plan: Plan, rows: list[tuple[Any, ...]], own: Mapping[int, Any]) -> ExactResult:
     """Return the exact data of each measure by group.
 
     `rows` hold keys, a number of units, and the numbers of each measure that is made of sums; `own` holds the result of
@@ -44,7 +44,7 @@ def exact(plan: Plan, rows: list[tuple[Any, ...]], own: Mapping[int, Any]) -> Ex
             parts = np.diff(table[at : at + len(measure.parts)], axis=0, prepend=0)
             found.append(narrowest(parts // sums.grain))
             at += len(measure.parts)
-    return Exact(keys=() if plan.naming is None else tuple(keys), units=units, sums=tuple(found))
+    return ExactResult(keys=() if plan.naming is None else tuple(keys), units=units, sums=tuple(found))
 
 
 def _key(plan: Plan, row: tuple[Any, ...]) -> tuple[Any, ...]:

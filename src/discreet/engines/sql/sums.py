@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from discreet.engines.sql.dialect import Dialect, Stored
-from discreet.engines.sql.expressions import spell, stepped
-from discreet.engines.sql.widths import ROWS, integer, running
+from discreet.engines.sql.expressions import in_steps, spell
+from discreet.engines.sql.widths import ROWS, integer, running_totals
 from discreet.plan.measures.exact_data import Form, RowSums, Steps
 from discreet.plan.measures.measure import Measure
 
-__all__ = ["plain", "repeated", "short", "totals", "values"]
+__all__ = ["capped_totals", "plain_totals", "repeated", "row_totals", "values"]
 
 VALUES = "vw"  # the first value of a row for measure n is vn, the second wn
 
@@ -41,28 +41,28 @@ def values(measures: Sequence[Measure], stored: Stored) -> list[str]:
 def _value(value: Steps, stored: Stored) -> str:
     if value.step is None:
         return f"CASE WHEN {spell(value.of, stored)} IS NOT NULL THEN 1 END"
-    text = stepped(value.of, value.low, value.high, value.step, stored)
+    text = in_steps(value.of, value.low, value.high, value.step, stored)
     return f"{stored.dialect.cast(text, 'bigint')} - ({value.base})" if value.base else text
 
 
-def plain(measures: Sequence[Measure], dialect: Dialect, *, named: bool = False) -> list[str]:
-    """SQL columns with the running totals of each measure over a group; with `named`, from the columns of `totals`."""
+def plain_totals(measures: Sequence[Measure], dialect: Dialect, *, named: bool = False) -> list[str]:
+    """SQL columns of the running totals of each measure over a group; with `named`, from those of `row_totals`."""
     found = []
     for n, measure in summed(measures):
-        for i, form in enumerate(running(measure)):
+        for i, form in enumerate(running_totals(measure)):
             spelled = partial(_name, n) if named else partial(_total, n, dialect=dialect)
             found.append(f"{_weighted(form, spelled, dialect)} AS p{n}_{i}")
     return found
 
 
 def repeated(measures: Sequence[Measure]) -> bool:
-    """Return True if sums should be computed in a subquery, because `plain` would write most of them repeatedly."""
-    forms = [running(measure) for _, measure in summed(measures)]
+    """Return True if sums should be computed in a subquery, as `plain_totals` would write most of them repeatedly."""
+    forms = [running_totals(measure) for _, measure in summed(measures)]
     written = sum(len(form) for each in forms for form in each)
     return written > 2 * sum(len({powers for form in each for powers in form}) for each in forms)
 
 
-def totals(measures: Sequence[Measure], dialect: Dialect) -> list[str]:
+def row_totals(measures: Sequence[Measure], dialect: Dialect) -> list[str]:
     """SQL columns with the sums over rows that running totals are made of; r is the number of rows."""
     found = []
     for n, measure in summed(measures):
@@ -71,7 +71,7 @@ def totals(measures: Sequence[Measure], dialect: Dialect) -> list[str]:
     return found
 
 
-def short(measures: Sequence[Measure], room: str, cap: int, dialect: Dialect) -> list[str]:
+def capped_totals(measures: Sequence[Measure], room: str, cap: int, dialect: Dialect) -> list[str]:
     """SQL columns that sum the running totals of each measure over units, each scaled down to its `room` of rows.
 
     `room` is at most `cap`, which bounds the width of a product with it (see `widths`).
@@ -83,7 +83,7 @@ def short(measures: Sequence[Measure], room: str, cap: int, dialect: Dialect) ->
     found, named = [], repeated(measures)
     for n, measure in summed(measures):
         wide = integer(ROWS * measure.most_added * cap)
-        for i, form in enumerate(running(measure)):
+        for i, form in enumerate(running_totals(measure)):
             text = f"p{n}_{i}" if named else _weighted(form, partial(_name, n), dialect)
             whole = f"({text})" if wide == "BIGINT" else dialect.typed(f"({text})", wide.lower())
             part = dialect.whole_quotient(f"({whole} * {room})", "r")

@@ -1,13 +1,13 @@
 """Widths: the largest whole number that each expression of a plan's SQL can be, and a type that holds it.
 
-Given    no relation has more than ROWS rows, and no unit counts with more than `Caps.most_rows` of them.
+Given    no relation has more than ROWS rows, and no unit counts with more than `ContributionBounds.most_rows` of them.
 Promise  every whole number that the SQL of a plan computes fits the type it is computed in, on every row of every
          database: no overflow reveals that a unit's row meets a condition.
 Because  `widths` lists these numbers, each with its largest value, which follows from the plan alone: values are
          clamped to their steps before they are multiplied, products of powers of a row are at most what `Moments`
          allows, and sums are of at most ROWS of these. Where a product with a bound does not fit 64 bits it is computed
-         in 128, and where it does not fit these, the plan is refused before it is paid (`fitting`). The numbers of
-         regions of a batch are of as many bits as there are conditions; beyond a number they are texts of several
+         in 128, and where it does not fit these, the plan is refused before it is paid (`refuse_overflow`). The numbers
+         of regions of a batch are of as many bits as there are conditions; beyond a number they are texts of several
          (`histograms._coded`).
 
 Numbers that are not listed are bounded by their type: counts and ranks of rows are below ROWS and so BIGINT; days from
@@ -26,12 +26,12 @@ from discreet.plan.measures.exact_data import ExactData, Form, RegionCounts, Row
 from discreet.plan.plan import Plan
 from discreet.plan.relation import Relation, UnitAggregate, node
 
-__all__ = ["CODED", "ROWS", "WORD", "Width", "fitting", "integer", "running", "widths"]
+__all__ = ["CODED", "ROWS", "WORD", "Width", "integer", "refuse_overflow", "running_totals", "widths"]
 
 ROWS = 1 << 40  # the most rows of a relation: more than an engine reads in the time limit of a question
 WORD = 50  # conditions of a batch whose bits are told apart quickly, as one BIGINT
 CODED = 2 * WORD  # … and which one HUGEINT holds, also as a decimal of 38 digits, which it becomes on its way out
-LARGEST = {"SMALLINT": (1 << 15) - 1, "INTEGER": (1 << 31) - 1, "BIGINT": (1 << 63) - 1, "HUGEINT": (1 << 127) - 1}
+MAX_OF_TYPE = {"SMALLINT": (1 << 15) - 1, "INTEGER": (1 << 31) - 1, "BIGINT": (1 << 63) - 1, "HUGEINT": (1 << 127) - 1}
 
 
 class Width(NamedTuple):
@@ -44,15 +44,15 @@ class Width(NamedTuple):
     @property
     def fits(self) -> bool:
         """True if the type holds the number."""
-        return self.most <= LARGEST[self.type]
+        return self.most <= MAX_OF_TYPE[self.type]
 
 
 def integer(most: int) -> str:
     """The narrowest type of 64 bits or more that holds whole numbers of this size, whatever their sign."""
-    return "BIGINT" if most <= LARGEST["BIGINT"] else "HUGEINT"
+    return "BIGINT" if most <= MAX_OF_TYPE["BIGINT"] else "HUGEINT"
 
 
-def fitting(plan: Plan) -> None:
+def refuse_overflow(plan: Plan) -> None:
     """Refuse a plan if one of its numbers would not fit its SQL type."""
     wide = next((each for each in widths(plan) if not each.fits), None)
     if wide is not None:
@@ -94,7 +94,7 @@ def _sums(measure: RowSums, plan: Plan, place: int) -> Iterator[Width]:
     for powers in dict.fromkeys(powers for form in measure.forms for powers in form):
         yield Width(f"a product of powers {of}", _row(ends, powers), "BIGINT")
         yield Width(f"a sum of them {of}", ROWS * _row(ends, powers), "HUGEINT")
-    for form in running(measure):
+    for form in running_totals(measure):
         terms = sum(abs(weight) * _row(ends, powers) for powers, weight in form.items())
         yield Width(f"a weighted sum {of}", ROWS * terms, "HUGEINT")
     yield Width(f"a sum that is cut short {of}", ROWS * measure.most_added * plan.caps.most_rows, "HUGEINT")
@@ -107,7 +107,7 @@ def _row(ends: list[int], powers: tuple[int, ...]) -> int:
     return math.prod(end**power for end, power in zip(ends, powers, strict=False))
 
 
-def running(measure: RowSums) -> list[Form]:
+def running_totals(measure: RowSums) -> list[Form]:
     """Return the running totals of the parts of a measure."""
     found: list[dict[tuple[int, ...], int]] = []
     for form in measure.forms:
@@ -120,7 +120,7 @@ def running(measure: RowSums) -> list[Form]:
 def _below(relation: Relation) -> Iterator[Width]:
     """Yield the numbers that are added up within one unit."""
     for each in node(relation).walk():
-        for total in each.added:
+        for total in each.unit_aggregates:
             yield Width(f"{total.function} within one unit", _total(total), "HUGEINT")
 
 

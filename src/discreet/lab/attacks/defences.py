@@ -48,10 +48,10 @@ class Defence(ABC):
             raise NotUnderstood(
                 "a query is about all people.", code="wrong-argument", instead="one column for each of them"
             )
-        return self._told(bits, asked, coins)
+        return self._respond(bits, asked, coins)
 
     @abstractmethod
-    def _told(self, bits: NDArray[np.int64], queries: NDArray[np.uint8], coins: Coins) -> Real: ...
+    def _respond(self, bits: NDArray[np.int64], queries: NDArray[np.uint8], coins: Coins) -> Real: ...
 
     @abstractmethod
     def sigma(self, n: int, m: int) -> float | None:
@@ -71,7 +71,7 @@ class Exact(Defence):
 
     kind = "none"
 
-    def _told(self, bits: NDArray[np.int64], queries: NDArray[np.uint8], coins: Coins) -> Real:
+    def _respond(self, bits: NDArray[np.int64], queries: NDArray[np.uint8], coins: Coins) -> Real:
         return _counts(bits, queries)
 
     def sigma(self, n: int, m: int) -> float:
@@ -88,7 +88,7 @@ class Rounding(Defence):
     to: int
     kind = "rounding"
 
-    def _told(self, bits: NDArray[np.int64], queries: NDArray[np.uint8], coins: Coins) -> Real:
+    def _respond(self, bits: NDArray[np.int64], queries: NDArray[np.uint8], coins: Coins) -> Real:
         return self.to * np.floor(_counts(bits, queries) / self.to + 0.5)
 
     def sigma(self, n: int, m: int) -> float:
@@ -105,7 +105,7 @@ class Bounded(Defence):
     bound: float
     kind = "bounded"
 
-    def _told(self, bits: NDArray[np.int64], queries: NDArray[np.uint8], coins: Coins) -> Real:
+    def _respond(self, bits: NDArray[np.int64], queries: NDArray[np.uint8], coins: Coins) -> Real:
         return _counts(bits, queries) + self.bound * (2 * uniform(len(queries), coins) - 1)
 
     def sigma(self, n: int, m: int) -> float:
@@ -123,7 +123,7 @@ class Sticky(Defence):
     key: bytes = field(default_factory=lambda: SYSTEM.flip(32).tobytes(), repr=False)
     kind = "sticky"
 
-    def _told(self, bits: NDArray[np.int64], queries: NDArray[np.uint8], coins: Coins) -> Real:
+    def _respond(self, bits: NDArray[np.int64], queries: NDArray[np.uint8], coins: Coins) -> Real:
         noise = np.array([self.noise(np.packbits(each).tobytes()) for each in queries])
         told: Real = _counts(bits, queries) + noise
         return told
@@ -150,7 +150,7 @@ class Sampling(Defence):
     def __init__(self, *, rate: Number) -> None:
         object.__setattr__(self, "rate", probability(rate, "rate"))
 
-    def _told(self, bits: NDArray[np.int64], queries: NDArray[np.uint8], coins: Coins) -> Real:
+    def _respond(self, bits: NDArray[np.int64], queries: NDArray[np.uint8], coins: Coins) -> Real:
         rate, told = float(self.rate), np.empty(len(queries))
         for i, each in enumerate(queries):
             chosen = np.flatnonzero(each & bits)
@@ -175,7 +175,7 @@ class Lying(Defence):
     def __init__(self, *, rate: Number) -> None:
         object.__setattr__(self, "rate", probability(rate, "rate"))
 
-    def _told(self, bits: NDArray[np.int64], queries: NDArray[np.uint8], coins: Coins) -> Real:
+    def _respond(self, bits: NDArray[np.int64], queries: NDArray[np.uint8], coins: Coins) -> Real:
         made_up = np.floor((len(bits) + 1) * uniform(len(queries), coins))
         lies = uniform(len(queries), coins) < float(self.rate)
         return np.where(lies, made_up, _counts(bits, queries))
@@ -202,7 +202,7 @@ class Gaussian(Defence):
         """The law of the noise; its table is computed once."""
         return DiscreteGaussian(self.deviation**2)
 
-    def _told(self, bits: NDArray[np.int64], queries: NDArray[np.uint8], coins: Coins) -> Real:
+    def _respond(self, bits: NDArray[np.int64], queries: NDArray[np.uint8], coins: Coins) -> Real:
         noise = self.law.draw(len(queries), coins)
         told: Real = _counts(bits, queries) + noise.astype(float)
         return told
@@ -232,7 +232,7 @@ class TotalLaplace(Defence):
     def promised(self) -> Fraction:
         return self.epsilon
 
-    def _told(self, bits: NDArray[np.int64], queries: NDArray[np.uint8], coins: Coins) -> Real:
+    def _respond(self, bits: NDArray[np.int64], queries: NDArray[np.uint8], coins: Coins) -> Real:
         each = Laplace(epsilon=self.epsilon / len(queries), sensitivity=1)
         told: Real = each.release(_counts(bits, queries).astype(np.int64), coins).astype(float)
         return told

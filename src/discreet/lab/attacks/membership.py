@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.exact import whole
+from discreet.core.exact import positive_integer
 from discreet.errors import NotUnderstood
 from discreet.lab.attacks.targets import Host, People
 from discreet.lab.sampling import uniform
@@ -53,7 +53,7 @@ def average(people: People, person: int, *, times: int, reword: bool = False) ->
     """Return the mean of many answers to the same question, or, with `reword`, to as many that mean the same."""
     asked = [
         people.count(f"{people.secret} AND {people.key} = {person}" + (f" AND {people.key} < {people.n + k}" * reword))
-        for k in range(whole(times, "times"))
+        for k in range(positive_integer(times, "times"))
     ]
     heard = [each for each in asked if not np.isnan(each)]
     return float(np.mean(heard)) if heard else float("nan")
@@ -75,7 +75,11 @@ def tracker(people: People, person: int) -> float:
 
 def caught(*, students: int = 30, sample: int = 3, questions: int = 5) -> Fraction:
     """Return the probability that averages of random samples show Alice at least once: 1 - (1 - C(29,2)/C(30,3))^5."""
-    n, k, times = whole(students, "students"), whole(sample, "sample"), whole(questions, "questions")
+    n, k, times = (
+        positive_integer(students, "students"),
+        positive_integer(sample, "sample"),
+        positive_integer(questions, "questions"),
+    )
     if k > n:
         raise NotUnderstood(
             "a sample is a part of the class.", code="wrong-argument", instead="for example sample=3 of students=30"
@@ -98,7 +102,7 @@ def classroom(
     coins: Coins = SYSTEM,
 ) -> list[float]:
     """Return the answers about random samples of the class: `ask` gives the average of the students at these places."""
-    return [ask(some(sample, students, coins)) for _ in range(whole(questions, "questions"))]
+    return [ask(some(sample, students, coins)) for _ in range(positive_integer(questions, "questions"))]
 
 
 # ── who is in the data ───────────────────────────────────────────────────────────────────────────────────────────

@@ -25,7 +25,7 @@ from discreet.lab.sampling import uniform
 
 __all__ = ["Naive"]
 
-LONGEST = 1 << 20  # bytes of a question
+MAX_QUESTION_BYTES = 1 << 20  # bytes of a question
 
 
 class Naive:
@@ -64,12 +64,12 @@ class Naive:
             raise Refusal(
                 "too few people, or too many.", code="wrong-argument", instead=f"ask about at least {self.smallest}"
             )
-        return [tuple(self._told(value, sql) for value in row) for row in rows]
+        return [tuple(self._respond(value, sql) for value in row) for row in rows]
 
     def _allowed(self, value: Any) -> bool:
         return value is None or self.smallest <= value <= self.size - self.smallest
 
-    def _told(self, value: Any, sql: str) -> Any:
+    def _respond(self, value: Any, sql: str) -> Any:
         if not self.bound or not isinstance(value, (int, float)):
             return value
         if self._sticky is not None:
@@ -96,7 +96,7 @@ def _handler(naive: Naive) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             try:
                 length = int(self.headers.get("Content-Length", 0))
-                sql = json.loads(self.rfile.read(min(length, LONGEST)))["sql"]
+                sql = json.loads(self.rfile.read(min(length, MAX_QUESTION_BYTES)))["sql"]
                 self._say(200, {"rows": naive.ask(sql)})
             except Refusal as refusal:
                 self._say(403, {"error": refusal.reason})

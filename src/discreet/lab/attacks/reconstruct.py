@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.exact import whole
+from discreet.core.exact import positive_integer
 from discreet.errors import NotUnderstood
 
 __all__ = [
@@ -44,9 +44,9 @@ __all__ = [
 
 Bits = NDArray[np.int64]
 Real = NDArray[Any]
-MOST = 24  # people of whom all subsets can be asked
+MAX_PEOPLE = 24  # people of whom all subsets can be asked
 SLACK = 1e-9  # what a float may be off by without ruling out a candidate
-LONGEST = 1 << 32  # comparisons of a candidate with an answer, for some ten seconds
+MAX_COMPARISONS = 1 << 32  # comparisons of a candidate with an answer, for some ten seconds
 BLOCK = 1 << 20  # cells of a table that is made at once
 DIRECT = 2000  # people up to whom the normal equations are solved directly
 EXACT = 1 << 24  # whole numbers up to it add up exactly in single precision
@@ -57,7 +57,7 @@ EXACT = 1 << 24  # whole numbers up to it add up exactly in single precision
 
 def random_queries(m: int, n: int, coins: Coins = SYSTEM) -> NDArray[np.uint8]:
     """Return `m` independent random subsets of n people, one in each row."""
-    m, n = whole(m, "m"), whole(n, "n")
+    m, n = positive_integer(m, "m"), positive_integer(n, "n")
     return np.unpackbits(coins.flip(m * ((n + 7) // 8)).reshape(m, -1), axis=1)[:, :n]
 
 
@@ -105,9 +105,9 @@ def exhaustive(answers: ArrayLike, bound: float = 0.5) -> Candidates:
     """
     a = _numbers(answers, "answers", dimensions=1)
     n = len(a).bit_length() - 1
-    if len(a) != 1 << n or not 1 <= n <= MOST or np.isnan(a).any():
+    if len(a) != 1 << n or not 1 <= n <= MAX_PEOPLE or np.isnan(a).any():
         raise NotUnderstood(
-            f"the exhaustive attack needs the answers to all subsets of at most {MOST} people.",
+            f"the exhaustive attack needs the answers to all subsets of at most {MAX_PEOPLE} people.",
             code="wrong-argument",
             instead="pass 2, 4, 8, … answers in counting order, or use least_squares",
         )
@@ -119,7 +119,7 @@ def exhaustive(answers: ArrayLike, bound: float = 0.5) -> Candidates:
     alive = np.zeros(1 if abs(a[0]) <= limit else 0, np.uint32)
     for k in range(n):
         alive = np.concatenate([alive, alive | np.uint32(1 << k)])
-        if len(alive) << k > LONGEST:
+        if len(alive) << k > MAX_COMPARISONS:
             raise NotUnderstood(
                 "too many databases fit such noise to go through them all.",
                 code="wrong-argument",
@@ -299,7 +299,7 @@ def _asked(queries: ArrayLike, answers: ArrayLike) -> tuple[Real, Real]:
 
 
 def _power(n: int) -> int:
-    size = whole(n, "n")
+    size = positive_integer(n, "n")
     if size & (size - 1):
         raise NotUnderstood(
             "Hadamard queries are about 2^k people.",

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.core.exact import Number, price, whole
+from discreet.core.exact import Number, positive_integer, price
 from discreet.curator.curator import Curator
 from discreet.errors import Broken, NotUnderstood, Refusal
 
@@ -25,7 +25,7 @@ __all__ = ["Curated", "Function", "Host", "People", "Target", "Web", "number_of"
 
 Progress = Callable[[int, int], None]
 WRONG = "the server did not answer as it should"
-PATIENCE = 60.0  # seconds that a server may take for an answer
+TIMEOUT_SECONDS = 60.0  # seconds that a server may take for an answer
 
 
 class Host(Protocol):
@@ -67,7 +67,7 @@ class Web:
         request = urllib.request.Request(self.url, body, {"Content-Type": "application/json"})
         try:
             direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-            with direct.open(request, timeout=PATIENCE) as reply:
+            with direct.open(request, timeout=TIMEOUT_SECONDS) as reply:
                 return [tuple(row) for row in json.load(reply)["rows"]]
         except urllib.error.HTTPError as refused:
             raise Refusal(
@@ -124,7 +124,7 @@ class People:
     secret: str = "secret = 1"
 
     def __post_init__(self) -> None:
-        whole(self.n, "n")
+        positive_integer(self.n, "n")
 
     def count(self, condition: str) -> float:
         """Return how many people satisfy a condition."""

@@ -2,7 +2,7 @@
 
 >>> from discreet.lab.attacks import trials
 >>> from discreet.lab.attacks.defences import Rounding
->>> outcome = trials.against(Rounding(to=5), n=64, m=256, runs=2)
+>>> outcome = trials.attack_defence(Rounding(to=5), n=64, m=256, runs=2)
 >>> outcome.verdict
 'blatantly non-private'
 """
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.exact import Number, price, whole
+from discreet.core.exact import Number, positive_integer, price
 from discreet.core.loss import Budget
 from discreet.core.reach import neighbourhood
 from discreet.curator.curator import Curator
@@ -32,21 +32,21 @@ from discreet.lab.report import Picture, Series
 __all__ = [
     "BLATANTLY",
     "Outcome",
-    "against",
-    "behind",
-    "besiege",
+    "attack_defence",
+    "attack_target",
+    "curator_of",
+    "expected_success",
     "fair_bits",
-    "foretold",
-    "judged",
     "landscape",
     "one_by_one",
-    "opened",
-    "people",
+    "outcome_of",
+    "people_behind",
+    "people_table",
 ]
 
 BLATANT = 0.95  # of the bits; the definition says: all but o(n) of them
 BLATANTLY = "blatantly non-private"
-SURE = "0.999"  # the confidence at which an attack counts as better than chance
+CONFIDENCE = "0.999"  # the confidence at which an attack counts as better than chance
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +69,7 @@ class Outcome:
     @property
     def verdict(self) -> str:
         """The verdict in words; “blatantly non-private” means that nearly everybody's bit is known."""
-        low = at_least(self.right, self.bits, SURE)
+        low = at_least(self.right, self.bits, CONFIDENCE)
         if self.ceiling is not None:
             return "more than ε allows" if low > self.ceiling else "within what ε allows"
         if self.fraction >= BLATANT:
@@ -92,7 +92,7 @@ class Outcome:
     HEADS = ("defence", "bits right (95 %)", "foretold", "allowed", "chance", "verdict")
 
 
-def judged(what: str, pairs: Sequence[tuple[ArrayLike, ArrayLike]], **more: Any) -> Outcome:
+def outcome_of(what: str, pairs: Sequence[tuple[ArrayLike, ArrayLike]], **more: Any) -> Outcome:
     """Return the outcome of guesses compared with the truth, one pair for each run."""
     right = sum(int((np.asarray(guess) == np.asarray(truth)).sum()) for guess, truth in pairs)
     common = sum(max(int(np.sum(truth)), len(np.asarray(truth)) - int(np.sum(truth))) for _, truth in pairs)
@@ -103,20 +103,20 @@ def judged(what: str, pairs: Sequence[tuple[ArrayLike, ArrayLike]], **more: Any)
 # ── attacks ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def against(defence: Defence, *, n: int, m: int, runs: int = 10, coins: Coins = SYSTEM) -> Outcome:
+def attack_defence(defence: Defence, *, n: int, m: int, runs: int = 10, coins: Coins = SYSTEM) -> Outcome:
     """Attack a defence: fair bits of n people, m random queries, the best method for its kind of noise, some runs."""
     method = reconstruct.by(defence.kind)
     pairs = []
-    for _ in range(whole(runs, "runs")):
+    for _ in range(positive_integer(runs, "runs")):
         secret, queries = fair_bits(n, coins), reconstruct.random_queries(m, n, coins)
         pairs.append((method(queries, defence.answers(secret, queries, coins)), secret))
     sigma = defence.sigma(n, m)
     foretold = reconstruct.expected(n=n, m=m, sigma=sigma) if m > n and sigma is not None else None
     ceiling = None if defence.promised is None else 1 - game.error(epsilon=defence.promised)
-    return judged(str(defence), pairs, queries=m, foretold=foretold, ceiling=ceiling)
+    return outcome_of(str(defence), pairs, queries=m, foretold=foretold, ceiling=ceiling)
 
 
-def besiege(
+def attack_target(
     target: Target, *, m: int, noise: str = "none", coins: Coins = SYSTEM, progress: Progress | None = None
 ) -> NDArray[np.int64]:
     """Return the bits of the people behind a target, from m random queries; refused queries are left out."""
@@ -127,8 +127,8 @@ def besiege(
 def one_by_one(people: People, *, both: bool = False) -> NDArray[np.int64]:
     """Attack with one question that has everybody in a group of their own; return the likelier bit of each.
 
-    Because  groups are disjoint, so each person gets the whole ε; `foretold` says how often this is right. Where
-             presence is protected, a count of those with the bit is right as often as ε allows. Where records are
+    Because  groups are disjoint, so each person gets the whole ε; `expected_success` says how often this is right.
+             Where presence is protected, a count of those with the bit is right as often as ε allows. Where records are
              replaced, it is right less often: a question about one person alone would have half of its noise. With
              `both`, those without the bit are counted too, and the larger count is the likelier one.
     """
@@ -146,7 +146,7 @@ def one_by_one(people: People, *, both: bool = False) -> NDArray[np.int64]:
     return (score > 0).astype(np.int64)
 
 
-def foretold(epsilon: Number, neighbours: str) -> float:
+def expected_success(epsilon: Number, neighbours: str) -> float:
     """Return how often `one_by_one` is right, for people with fair bits.
 
     Because  noise of scale b is zero or more with probability a = 1/(1 + e^(-1/b)), and a count of one person, cut at
@@ -163,10 +163,10 @@ def foretold(epsilon: Number, neighbours: str) -> float:
 
 def fair_bits(n: int, coins: Coins = SYSTEM) -> NDArray[np.int64]:
     """Return secrets of n people, each by a fair coin."""
-    return (coins.flip(whole(n, "n")) & 1).astype(np.int64)
+    return (coins.flip(positive_integer(n, "n")) & 1).astype(np.int64)
 
 
-def people(secret: ArrayLike) -> Any:
+def people_table(secret: ArrayLike) -> Any:
     """Return an Arrow table of people 0, 1, … and their secret bits."""
     import pyarrow as pa  # noqa: PLC0415
 
@@ -174,14 +174,14 @@ def people(secret: ArrayLike) -> Any:
     return pa.table({"id": np.arange(len(bits)), "secret": bits})
 
 
-def opened(secret: ArrayLike, *, epsilon: Number, neighbours: str = "replace") -> Curator:
+def curator_of(secret: ArrayLike, *, epsilon: Number, neighbours: str = "replace") -> Curator:
     """Open a real curator of such people, with this total budget; by default it protects the contents of records."""
     n = len(np.asarray(secret))
     columns = {"id": {"min": 0, "max": n - 1, "step": 1}, "secret": {"min": 0, "max": 1, "step": 1}}
-    return open_curator(people(secret), columns=columns, budget=Budget(epsilon=epsilon), neighbours=neighbours)
+    return open_curator(people_table(secret), columns=columns, budget=Budget(epsilon=epsilon), neighbours=neighbours)
 
 
-def behind(curator: Curator, n: int, epsilon: Number) -> People:
+def people_behind(curator: Curator, n: int, epsilon: Number) -> People:
     """Return the people behind such a curator, asked at this cost each time."""
     return People(host=Curated(curator, epsilon=epsilon), n=n, table="data")
 
@@ -202,7 +202,7 @@ def landscape(
     fine = np.geomspace(float(min(sigmas)) * 0.8, float(max(sigmas)) * 1.2, 60)
     for ratio in ratios:
         m = round(ratio * n)
-        outcomes = [against(Gaussian(deviation=sigma), n=n, m=m, runs=runs, coins=coins) for sigma in sigmas]
+        outcomes = [attack_defence(Gaussian(deviation=sigma), n=n, m=m, runs=runs, coins=coins) for sigma in sigmas]
         ends = [share(each.right, each.bits) for each in outcomes]
         series.append(
             Series(

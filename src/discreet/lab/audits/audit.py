@@ -26,7 +26,7 @@ from flint import arb
 from numpy.typing import NDArray
 
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.exact import Number, number, precision, probability, whole
+from discreet.core.exact import Number, number, positive_integer, precision, probability
 from discreet.core.mechanism import Mechanism
 from discreet.core.text import show
 from discreet.errors import NotUnderstood
@@ -229,7 +229,7 @@ def black_box(
     """Draw `samples` outputs under each of two secrets, and bound ε; by `events`, or by the best event that is
     found.
     """
-    count = whole(samples, "samples")
+    count = positive_integer(samples, "samples")
     sides = one(count, coins), other(count, coins)
     if events is None:
         return searched(*sides, delta=delta, alarm=alarm)
@@ -310,8 +310,8 @@ def one_run(
              not guessed) as many are right, at most, as r coins of chance e^ε/(1 + e^ε) show, but for 2·m·δ times the
              most that moving some of the guesses can add.
     """
-    m = whole(canaries, "canaries")
-    r = m if guesses is None else whole(guesses, "guesses")
+    m = positive_integer(canaries, "canaries")
+    r = m if guesses is None else positive_integer(guesses, "guesses")
     if r > m:
         raise NotUnderstood("there are no more guesses than canaries.", code="wrong-argument", instead=f"guesses={m}")
     at, doubt = _delta(delta), probability(alarm, "alarm")

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.core.exact import Ball, Number, ball, ceiling, floor, log, number, precision, settle
+from discreet.core.exact import Ball, Number, ball, ceiling, decide_positive, floor, log, number, precision
 from discreet.core.text import show
 from discreet.errors import NotUnderstood
 
@@ -34,9 +34,9 @@ __all__ = ["Delta", "Epsilon", "Rho", "Table", "delta", "enclose", "epsilon", "r
 
 ROUNDING = Fraction(1, 10**9)  # allowed distance from one of the sum of a row of floats
 BITS = 192  # of an enclosure
-HAIR = Fraction(1, 1 << 60)
-HUGE = Fraction(1 << 900)
-FEW = 64  # pairs of inputs that are all compared exactly
+ENCLOSURE_TOLERANCE = Fraction(1, 1 << 60)
+MAX_RATIO = Fraction(1 << 900)
+MAX_EXACT_PAIRS = 64  # pairs of inputs that are all compared exactly
 EXAMPLE = "for example [['3/4', '1/4'], ['1/4', '3/4']]"
 
 Row = tuple[Fraction, ...]
@@ -93,8 +93,9 @@ class Epsilon(float):
         top = number(claim, "claim")
         if self.ratio is None or top <= 0:
             return self.ratio == 1 and top == 0
-        least = self.ratio / (1 if self.ratio == self.least else 1 + HAIR)
-        return settle(lambda: ball(top).exp() - ball(least))  # they differ: e^ε of a rational ε is not rational
+        least = self.ratio / (1 if self.ratio == self.least else 1 + ENCLOSURE_TOLERANCE)
+        # they differ: e^ε of a rational ε is not rational
+        return decide_positive(lambda: ball(top).exp() - ball(least))
 
 
 class Delta(float):
@@ -225,7 +226,7 @@ def delta(table: Any, epsilon: Number, *, pairs: Pairs = None) -> Delta:
         raise NotUnderstood("epsilon must not be negative.", code="wrong-argument", instead='for example epsilon="0.5"')
     down, up = (_exp(at, side) for side in (floor, ceiling))
     best: tuple[Fraction, Fraction, tuple[int, int], tuple[int, ...]] | None = None
-    for i, j in _hopeful(known, known.pairs(pairs), float(min(up, HUGE))):
+    for i, j in _hopeful(known, known.pairs(pairs), float(min(up, MAX_RATIO))):
         most = [p - down * q for p, q in zip(known.high[i], known.low[j], strict=True)]
         columns = tuple(k for k, each in enumerate(most) if each > 0)
         high = sum((most[k] for k in columns), known.beyond)
@@ -244,7 +245,7 @@ def _hopeful(known: Table, pairs: list[tuple[int, int]], factor: float) -> list[
 
     Floats rule the others out; they err by far less than is allowed here.
     """
-    if len(pairs) < FEW:
+    if len(pairs) < MAX_EXACT_PAIRS:
         return pairs
     rows = np.array([[float(each) for each in row] for row in known.high])
     rough = np.array([np.maximum(rows[i] - factor * rows[j], 0).sum() for i, j in pairs])

@@ -25,20 +25,20 @@ from discreet.core.mechanism import Mechanism, compose, parallel
 from discreet.core.text import show
 from discreet.lab.audits import audit, mechanism_tables, randomizers
 from discreet.lab.audits.channel import Table
-from discreet.lab.audits.subject import Checked, Exact, Sampled
+from discreet.lab.audits.subject import Checked, ExactSubject, SampledSubject
 from discreet.matrix.mechanism import Combined
 from discreet.matrix.strategy import Matrix, Strategy
 from discreet.mechanisms.noise import Gaussian, Laplace, Noise
 from discreet.mechanisms.quantiles.extreme import Extreme
-from discreet.mechanisms.quantiles.grid_choice import Part
+from discreet.mechanisms.quantiles.grid_choice import GridRange
 from discreet.mechanisms.quantiles.histogram import Histogram
-from discreet.mechanisms.quantiles.interval import Edges
+from discreet.mechanisms.quantiles.interval import QuantileIntervalMechanism
 from discreet.mechanisms.quantiles.many import Quantiles
 from discreet.mechanisms.quantiles.single import Quantile
-from discreet.mechanisms.quantiles.upper_bound import Ceiling
+from discreet.mechanisms.quantiles.upper_bound import UpperBoundMechanism
 from discreet.mechanisms.selection.mode import Modes
 from discreet.mechanisms.selection.selection import Exponential, NoisyMax, PermuteAndFlip, Selection, TopK
-from discreet.mechanisms.selection.top_k import Places
+from discreet.mechanisms.selection.top_k import TopKRanking
 from discreet.mechanisms.threshold import GaussianThreshold, Threshold
 
 __all__ = ["EXACT", "SAMPLED", "checks"]
@@ -47,12 +47,14 @@ __all__ = ["EXACT", "SAMPLED", "checks"]
 # ── exactly ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _noise(name: str, mechanism: Noise) -> Exact:
+def _noise(name: str, mechanism: Noise) -> ExactSubject:
     """Return the check of noise on one cell, moved as far as one unit can move it."""
     steps = int(mechanism.reach.l1)
     while steps**2 > mechanism.reach.l2_squared:
         steps -= 1
-    return Exact(name=name, mechanism=mechanism, written=lambda: [mechanism_tables.noise(mechanism.law, 0, steps)])
+    return ExactSubject(
+        name=name, mechanism=mechanism, written=lambda: [mechanism_tables.noise(mechanism.law, 0, steps)]
+    )
 
 
 UP: dict[str, Any] = {"epsilon": 1, "sensitivity": 1}
@@ -63,23 +65,23 @@ LATE = ([0, 0, 40], [1, 1, 39])  # two far behind
 BEHIND = ([0, 40], [1, 40])
 
 
-def _choice(choose: Selection) -> Exact:
+def _choice(choose: Selection) -> ExactSubject:
     rows = (BEHIND, GROWN) if choose.monotone else (APART, MIXED, BEHIND, GROWN)
     name = type(choose).__name__ + (", monotone" if choose.monotone else "")
-    return Exact(
+    return ExactSubject(
         name=name, mechanism=choose, written=lambda: [mechanism_tables.selection(choose, *each) for each in rows]
     )
 
 
-def _top(choose: TopK) -> Exact:
-    return Exact(
+def _top(choose: TopK) -> ExactSubject:
+    return ExactSubject(
         name="Top 2",
         mechanism=choose,
         written=lambda: [mechanism_tables.top(choose, *MIXED), mechanism_tables.top(choose, *LATE)],
     )
 
 
-def _keys(name: str, rule: Threshold | GaussianThreshold) -> Exact:
+def _keys(name: str, rule: Threshold | GaussianThreshold) -> ExactSubject:
     """Return the check of a threshold: one more unit in as many keys as it can touch, from no unit up to where all
     is certain.
     """
@@ -88,7 +90,7 @@ def _keys(name: str, rule: Threshold | GaussianThreshold) -> Exact:
         last, k = rule.error.least(0.9999) + 2, rule.touched
         return [mechanism_tables.switch(rule, [n] * k, [n + 1] * k) for n in range(last)]
 
-    return Exact(name=name, mechanism=rule, written=written)
+    return ExactSubject(name=name, mechanism=rule, written=written)
 
 
 LAST = 30  # of the grids
@@ -107,12 +109,12 @@ def _one_more() -> Iterator[tuple[list[int], list[int]]]:
     return ((data, data + more) for data in RECORDS for more in MORE)
 
 
-def _quantile(m: Quantile) -> Exact:
+def _quantile(m: Quantile) -> ExactSubject:
     def scores(data: Sequence[int]) -> list[Fraction]:
         slots = m._slots(data)
         return [Fraction(-miss) for miss in np.repeat(slots.miss, slots.width).tolist()]
 
-    return Exact(
+    return ExactSubject(
         name=f"Quantile, q = {show(m.q)}",
         mechanism=m,
         written=lambda: [mechanism_tables.softmax(m._rate, *map(scores, pair)) for pair in _one_more()],
@@ -120,8 +122,10 @@ def _quantile(m: Quantile) -> Exact:
 
 
 def _points(
-    name: str, m: Quantiles | Extreme | Edges, choices: Callable[[Part], Iterable[tuple[Part, Fraction, Fraction]]]
-) -> Exact:
+    name: str,
+    m: Quantiles | Extreme | QuantileIntervalMechanism,
+    choices: Callable[[GridRange], Iterable[tuple[GridRange, Fraction, Fraction]]],
+) -> ExactSubject:
     """Return the check of choices among the points of a grid, side by side, by the slots, the aim and the rate of
     each.
     """
@@ -130,15 +134,15 @@ def _points(
         rows = [[choices(_part(data, m.last)) for data in pair] for pair in _one_more()]
         return [reduce(mechanism_tables.product, map(_softmax, *pair)) for pair in rows]
 
-    return Exact(name=name, mechanism=m, written=written)
+    return ExactSubject(name=name, mechanism=m, written=written)
 
 
-def _part(data: Sequence[int], last: int) -> Part:
+def _part(data: Sequence[int], last: int) -> GridRange:
     (part,) = Histogram.of(np.array(data)).parts(last)
     return part
 
 
-def _softmax(one: tuple[Part, Fraction, Fraction], other: tuple[Part, Fraction, Fraction]) -> Table:
+def _softmax(one: tuple[GridRange, Fraction, Fraction], other: tuple[GridRange, Fraction, Fraction]) -> Table:
     """Return the table of one choice on two neighbours, each given by its records and aim; the rate depends on no
     data.
     """
@@ -149,32 +153,32 @@ def _softmax(one: tuple[Part, Fraction, Fraction], other: tuple[Part, Fraction, 
     )
 
 
-def _quantiles(m: Quantiles) -> Exact:
+def _quantiles(m: Quantiles) -> ExactSubject:
     assert m.fine == len(m.at) == 1  # every point is a value
     root = m._root
     return _points("Quantiles of groups", m, lambda part: [(part, root.q * part.total, m._rate(root))])
 
 
-def _extreme(m: Extreme) -> Exact:
+def _extreme(m: Extreme) -> ExactSubject:
     return _points("Extreme", m, lambda part: [(part, Fraction(part.total - m.rank), m.rate)])
 
 
-def _edges(m: Edges) -> Exact:
+def _edges(m: QuantileIntervalMechanism) -> ExactSubject:
     return _points("Edges", m, lambda part: [(held, aim, m.rate) for held, aim in m._aims(part)])
 
 
-def _places(m: Places) -> Exact:
+def _places(m: TopKRanking) -> ExactSubject:
     sign = -1 if m.least else 1
     rows = [[sign * score for score in each] for each in LATE]
-    return Exact(name="Places", mechanism=m, written=lambda: [mechanism_tables.top(m._top, *rows)])
+    return ExactSubject(name="Places", mechanism=m, written=lambda: [mechanism_tables.top(m._top, *rows)])
 
 
-def _ceiling(m: Ceiling) -> Exact:
+def _ceiling(m: UpperBoundMechanism) -> ExactSubject:
     def written() -> list[Table]:
         rows = [(m.scores(np.array(data)), m.scores(np.array(data + more))) for data in RECORDS for more in MORE]
         return [mechanism_tables.selection(m.choose, *each) for each in rows]
 
-    return Exact(name="Ceiling", mechanism=m, written=written)
+    return ExactSubject(name="Ceiling", mechanism=m, written=written)
 
 
 LAPLACE = Laplace(epsilon=1, sensitivity=1)
@@ -185,7 +189,7 @@ MODES = Modes(choose=PermuteAndFlip(**UP, monotone=True))
 WEIGHED = Combined(cells=2, strategies=(Strategy((Matrix(2, (1, -2)),)),), laws=(DiscreteLaplace(Fraction(2)),))
 
 
-def _both(name: str, mechanism: Mechanism, scores: Sequence[Sequence[int]]) -> Exact:
+def _both(name: str, mechanism: Mechanism, scores: Sequence[Sequence[int]]) -> ExactSubject:
     """Return the check of noise and a choice side by side."""
 
     def written() -> list[Table]:
@@ -195,10 +199,10 @@ def _both(name: str, mechanism: Mechanism, scores: Sequence[Sequence[int]]) -> E
             )
         ]
 
-    return Exact(name=name, mechanism=mechanism, written=written)
+    return ExactSubject(name=name, mechanism=mechanism, written=written)
 
 
-EXACT: tuple[Exact, ...] = (
+EXACT: tuple[ExactSubject, ...] = (
     _noise("Laplace", LAPLACE),
     _noise("Laplace, sensitivity 3", Laplace(epsilon="0.5", sensitivity=3)),
     _noise("Laplace on a grid", Laplace(epsilon=1, sensitivity="0.5", step="0.25")),
@@ -210,7 +214,7 @@ EXACT: tuple[Exact, ...] = (
         for grows in (False, True)
     ),
     _top(FLIP.top(2)),
-    Exact(
+    ExactSubject(
         name="Modes",
         mechanism=MODES,
         written=lambda: [mechanism_tables.selection(MODES.choose, *each) for each in (BEHIND, GROWN)],
@@ -223,10 +227,10 @@ EXACT: tuple[Exact, ...] = (
     _quantile(Quantile(epsilon=1, q="0.25", bounds=(0, LAST), step=1)),
     _quantiles(Quantiles(epsilon=1, at=("1/2",), last=LAST)),
     _extreme(Extreme(epsilon=1, side="greatest", rank=5, last=LAST)),
-    _edges(Edges(epsilon=1, q="1/2", shift=5, last=LAST)),
-    _places(Places(choose=FLIP, k=2, among=3)),
-    _ceiling(Ceiling(epsilon=1, last=LAST, slope="0.5")),
-    Exact(
+    _edges(QuantileIntervalMechanism(epsilon=1, q="1/2", shift=5, last=LAST)),
+    _places(TopKRanking(choose=FLIP, k=2, among=3)),
+    _ceiling(UpperBoundMechanism(epsilon=1, last=LAST, slope="0.5")),
+    ExactSubject(
         name="Combined",
         mechanism=WEIGHED,
         written=lambda: [mechanism_tables.noise(WEIGHED.laws[0], 0, *moved) for moved in ((1,), (-2,))],
@@ -259,19 +263,23 @@ MOVED = Laplace(epsilon=1, sensitivity=2, neighbours="replace")
 BELL = Gaussian(epsilon=1, delta=COARSE, sensitivity=1)
 NAMES = Threshold(epsilon=1, delta=COARSE)
 
-SAMPLED: tuple[Sampled, ...] = (
-    Sampled(
+SAMPLED: tuple[SampledSubject, ...] = (
+    SampledSubject(
         name="Laplace", epsilon=Fraction(1), delta=Fraction(0), one=_released(LAPLACE, 41), other=_released(LAPLACE, 42)
     ),
-    Sampled(
+    SampledSubject(
         name="Laplace, two cells, replaced",
         epsilon=Fraction(1),
         delta=Fraction(0),
         one=_two_cells(MOVED, (1, 0)),
         other=_two_cells(MOVED, (0, 1)),
     ),
-    Sampled(name="Gaussian", epsilon=Fraction(1), delta=COARSE, one=_released(BELL, 41), other=_released(BELL, 42)),
-    Sampled(name="Threshold", epsilon=Fraction(1), delta=COARSE, one=_released(NAMES, 4), other=_released(NAMES, 3)),
+    SampledSubject(
+        name="Gaussian", epsilon=Fraction(1), delta=COARSE, one=_released(BELL, 41), other=_released(BELL, 42)
+    ),
+    SampledSubject(
+        name="Threshold", epsilon=Fraction(1), delta=COARSE, one=_released(NAMES, 4), other=_released(NAMES, 3)
+    ),
     *randomizers.SAMPLED,
 )
 

@@ -20,7 +20,7 @@ from typing import Any
 from discreet.core.exact import Ball, ball
 from discreet.core.laws.law import Law
 from discreet.lab.audits.channel import Table, enclose
-from discreet.mechanisms.quantiles.grid_choice import Part
+from discreet.mechanisms.quantiles.grid_choice import GridRange
 from discreet.mechanisms.selection.scores import Scores
 from discreet.mechanisms.selection.selection import Selection, TopK
 from discreet.mechanisms.selection.win_probability import Weights
@@ -83,7 +83,7 @@ def softmax(rate: Fraction, *scores: Sequence[Fraction]) -> Table:
     return enclose(lambda: [row(each) for each in scores])
 
 
-def scores(part: Part, aim: Fraction) -> list[Fraction]:
+def scores(part: GridRange, aim: Fraction) -> list[Fraction]:
     """Return minus the miss of each point of a part of a grid, in order, from the slots that releases draw from."""
     slots = part._slots(aim)
     found = []

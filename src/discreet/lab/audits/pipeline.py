@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.exact import Number, number, whole
+from discreet.core.exact import Number, number, positive_integer
 from discreet.core.loss import Budget
 from discreet.core.reach import neighbourhood
 from discreet.curator.curator import Curator, open
@@ -33,7 +33,7 @@ from discreet.lab.audits.replay import Replay, compare
 __all__ = ["Opening", "caged", "canaries", "observed", "opening", "replayed"]
 
 Opening = Callable[[Any, Coins], Curator]
-MOST = 50_000  # cages in one question
+MAX_CAGES = 50_000  # cages in one question
 AGGREGATES = ("COUNT(*)", "COUNT(DISTINCT id)", "SUM(x)")
 
 
@@ -59,7 +59,7 @@ def observed(answer: Any, *, steady: bool = True) -> dict[str, Any]:
         "keys": str(released.keys),
         "numbers": str([part.shape for part in released.sums]),
         "mechanisms": str([*map(str, answer.plan.mechanisms)]),
-        "remarks": str(answer.heard.remarks),
+        "remarks": str(answer.bill.remarks),
     }
 
 
@@ -84,7 +84,7 @@ def _steady(opened: Opening, data: Any, sql: str, wanted: dict[str, Any]) -> boo
     """Return True if no release on the way decides how a run goes on."""
     try:
         with opened(data, SYSTEM) as curator:
-            if any(column.auto is not None for table in curator.catalogue.tables for column in table.columns):
+            if any(column.auto_lower is not None for table in curator.catalogue.tables for column in table.columns):
                 return False
             return curator.explain(sql, **wanted).plan.naming is None
     except Exception:  # the replay sees it again, and compares it
@@ -112,7 +112,7 @@ def caged(data: Any, aggregate: str, *, epsilon: Number, columns: dict[str, Any]
         return _by_cage(opened(frame, coins), aggregate, count, cost)
 
     return lambda count, coins: np.concatenate(
-        [draw(min(MOST, count - start), coins) for start in range(0, count, MOST)]
+        [draw(min(MAX_CAGES, count - start), coins) for start in range(0, count, MAX_CAGES)]
     )
 
 
@@ -146,7 +146,11 @@ def canaries(
         raise NotUnderstood("canaries are counted or summed.", code="wrong-argument", instead=" or ".join(AGGREGATES))
     import pyarrow as pa  # noqa: PLC0415
 
-    m, cost, replaced = whole(canaries, "canaries"), number(epsilon, "epsilon"), neighbourhood(neighbours).changes > 1
+    m, cost, replaced = (
+        positive_integer(canaries, "canaries"),
+        number(epsilon, "epsilon"),
+        neighbourhood(neighbours).changes > 1,
+    )
     cages = 2 * m if replaced else m
     opened = opening(
         unit="id", rows_per_unit=1, groups_per_unit=1, budget=Budget(epsilon=cost), neighbours=neighbours,

@@ -9,7 +9,7 @@ import numpy as np
 
 from discreet.core.coins import Coins
 from discreet.lab.audits import audit, channel
-from discreet.lab.audits.subject import Exact, Sampled
+from discreet.lab.audits.subject import ExactSubject, SampledSubject
 from discreet.local import (
     BoundedMean,
     GridLocation,
@@ -34,12 +34,12 @@ SUBSET, UNARY, HADAMARD = (
 PLACE, NUMBER = GridLocation(size=4, epsilon=1), BoundedMean(epsilon=1, bounds=(0, 1), step="0.25")
 
 
-def _stated(name: str, randomizer: Randomizer) -> Exact:
-    return Exact(name=name, mechanism=randomizer, written=lambda: [channel.read(randomizer.table())])
+def _stated(name: str, randomizer: Randomizer) -> ExactSubject:
+    return ExactSubject(name=name, mechanism=randomizer, written=lambda: [channel.read(randomizer.table())])
 
 
-def _reported(name: str, randomizer: Randomizer, one: Any, other: Any) -> Sampled:
-    return Sampled(
+def _reported(name: str, randomizer: Randomizer, one: Any, other: Any) -> SampledSubject:
+    return SampledSubject(
         name=name,
         epsilon=randomizer.epsilon,
         delta=Fraction(0),

@@ -27,13 +27,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.exact import whole
+from discreet.core.exact import positive_integer
 from discreet.errors import NotUnderstood, Refusal
 
 __all__ = ["Replay", "Tape", "Transcript", "compare", "transcript"]
 
-LONGEST = 1 << 28  # bytes of a tape
-CLOSE = Fraction(1, 10**9)  # relative; numbers that were computed in floats
+MAX_TAPE_BYTES = 1 << 28  # bytes of a tape
+FLOAT_TOLERANCE = Fraction(1, 10**9)  # relative; numbers that were computed in floats
 
 Run = Callable[[Any, Coins], Any]
 
@@ -53,7 +53,7 @@ class Tape(Coins):
 
     def flip(self, count: int) -> NDArray[np.uint8]:
         end = self._at + count
-        if end > LONGEST:
+        if end > MAX_TAPE_BYTES:
             raise NotUnderstood(
                 "this run draws more coins than a tape can hold.",
                 code="wrong-argument",
@@ -148,7 +148,7 @@ def compare(
     """
     found: dict[str, str] = {}
     pairs = []
-    for _ in range(whole(tapes, "tapes")):
+    for _ in range(positive_integer(tapes, "tapes")):
         tape = Tape(coins)
         one, other = transcript(run, secret, tape), transcript(run, neighbour, tape.again())
         pairs.append((one, other))
@@ -187,7 +187,7 @@ def _steady(pairs: list[tuple[Transcript, Transcript]]) -> bool:
     moved = [[_exact(b) - _exact(a) for a, b in zip(x.numbers, y.numbers, strict=True)] for x, y in pairs]
     sizes = [[max(abs(_exact(a)), Fraction(1)) for a in x.numbers] for x, _ in pairs]
     return all(
-        abs(now - first) <= CLOSE * size
+        abs(now - first) <= FLOAT_TOLERANCE * size
         for row, size_row in zip(moved, sizes, strict=True)
         for now, first, size in zip(row, moved[0], size_row, strict=True)
     )

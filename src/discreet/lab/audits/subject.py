@@ -13,9 +13,9 @@ from discreet.core.text import show
 from discreet.lab.audits import audit, channel
 from discreet.lab.audits.channel import Table
 
-__all__ = ["Checked", "Exact", "Sampled"]
+__all__ = ["Checked", "ExactSubject", "SampledSubject"]
 
-HAIR = Fraction(1, 1 << 50)  # relative width of enclosures
+ENCLOSURE_TOLERANCE = Fraction(1, 1 << 50)  # relative width of enclosures
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class Checked:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Exact:
+class ExactSubject:
     """A mechanism, and tables of its releases on neighbouring secrets: the rows of a table are all neighbours."""
 
     name: str
@@ -45,18 +45,18 @@ class Exact:
         if loss.pure is not None and loss.event == 0:
             found = max(channel.epsilon(each) for each in rows)
             kept &= found.within(loss.pure)
-            return self._said(f"ε = {show(loss.pure)}", found.describe(), float(found) / float(loss.pure), kept)
+            return self._checked(f"ε = {show(loss.pure)}", found.describe(), float(found) / float(loss.pure), kept)
         at, claim = loss.approximate or (Fraction(1), self.mechanism.curve(1))
         most = max((channel.delta(each, at) for each in rows), key=lambda each: each.high)
-        kept &= most.high <= claim * (1 + HAIR) and claim <= loss.delta(at)
-        return self._said(f"δ = {show(claim)} at ε = {show(at)}", most.describe(), float(most.high / claim), kept)
+        kept &= most.high <= claim * (1 + ENCLOSURE_TOLERANCE) and claim <= loss.delta(at)
+        return self._checked(f"δ = {show(claim)} at ε = {show(at)}", most.describe(), float(most.high / claim), kept)
 
-    def _said(self, claim: str, found: str, share: float, kept: bool) -> Checked:
+    def _checked(self, claim: str, found: str, share: float, kept: bool) -> Checked:
         return Checked(name=self.name, claim=claim, found=found, share=share, kept=kept, exact=True)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sampled:
+class SampledSubject:
     """A mechanism that releases many numbers at once, a sampler for each of two neighbours, and the claim."""
 
     name: str

@@ -34,7 +34,9 @@ def neighbours(declared: Iterable[Any], how: str, *, replace: bool) -> Tables:
     for table in _of_people(declared):
         people = [_row(table, n) for n in range(int(replace), PEOPLE)]
         number = 0 if replace else PEOPLE
-        times = 50 if how == "everywhere" and table.unit is not None and not table.single and not table.key else 1
+        times = (
+            50 if how == "everywhere" and table.unit is not None and not table.one_row_per_unit and not table.key else 1
+        )
         found[table.name] = _arrow(table, people + [_odd(table, number, how, n) for n in range(times)])
     return found
 
@@ -52,13 +54,15 @@ def _of_people(declared: Iterable[Any]) -> list[Any]:
 
 def _row(table: Any, n: int) -> Row:
     """Return a row of a usual person; columns that join hold the person's number."""
-    return {each.name: _usual(each, n) for each in table.columns} | {each.name: _id(each, n) for each in table.links}
+    return {each.name: _usual(each, n) for each in table.columns} | {
+        each.name: _id(each, n) for each in table.join_columns
+    }
 
 
 def _odd(table: Any, number: int, how: str, n: int) -> Row:
-    change = {"greatest": _greatest, "least": _least, "missing": _missing, "unheard of": _unheard}
+    change = {"greatest": _greatest, "least": _least, "missing": _missing, "unheard of": _undeclared}
     values = {each.name: change.get(how, lambda column: _usual(column, n))(each) for each in table.columns}
-    return values | {each.name: _id(each, number) for each in table.links}
+    return values | {each.name: _id(each, number) for each in table.join_columns}
 
 
 def _id(column: Any, n: int) -> Any:
@@ -95,7 +99,7 @@ def _missing(column: Any) -> Any:
     return None
 
 
-def _unheard(column: Any) -> Any:
+def _undeclared(column: Any) -> Any:
     odd = {"integer": -987654321, "real": float("nan"), "boolean": None, "date": date(1, 1, 1), "timestamp": None}
     return odd.get(column.kind, "zz only one is here")
 
@@ -118,5 +122,7 @@ def _arrow(table: Any, rows: list[Row]) -> Any:
 
     kinds = {"integer": pa.int64(), "real": pa.float64(), "boolean": pa.bool_(), "date": pa.date32()}
     kinds["timestamp"] = pa.timestamp("us")
-    schema = pa.schema([(each.name, kinds.get(each.kind, pa.string())) for each in (*table.columns, *table.links)])
+    schema = pa.schema(
+        [(each.name, kinds.get(each.kind, pa.string())) for each in (*table.columns, *table.join_columns)]
+    )
     return pa.Table.from_pylist(rows, schema)

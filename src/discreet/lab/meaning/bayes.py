@@ -24,18 +24,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.core.exact import Number, price, probability, whole
+from discreet.core.exact import Number, positive_integer, price, probability
 from discreet.core.laws.law import Law
 from discreet.core.text import show
 from discreet.errors import NotUnderstood
-from discreet.lab.report import Finding, Picture, Report, Series, Table
+from discreet.lab.report import Finding, Picture, Report, ReportTable, Series
 from discreet.mechanisms.noise import Laplace
 
 __all__ = ["Beliefs", "Study", "count_channel", "posterior", "report", "smoking"]
 
 Real = NDArray[Any]
-FARTHEST = 600  # the largest |ln| of a probability or of a factor that is held as a float
-MOST = 14  # people whose databases are all listed
+MAX_ABS_LOG = 600  # the largest |ln| of a probability or of a factor that is held as a float
+MAX_PEOPLE = 14  # people whose databases are all listed
 
 
 def posterior(prior: ArrayLike, channel: ArrayLike) -> Real:
@@ -127,16 +127,16 @@ def smoking(*, people: int = 10, epsilon: Number = 1, link: Number = "0.9") -> S
     Either it does, and each is ill with probability `link`, or it does not, and each is with probability 1 - `link`;
     the attacker finds both equally likely. The study tells a noisy count of the ill; without her, Alice is not ill.
     """
-    n, e, p = whole(people, "people"), price(epsilon, "epsilon"), float(probability(link, "link"))
-    if n > MOST:
+    n, e, p = positive_integer(people, "people"), price(epsilon, "epsilon"), float(probability(link, "link"))
+    if n > MAX_PEOPLE:
         raise NotUnderstood(
-            "all databases are listed, so people must be few.", code="wrong-argument", instead=f"at most {MOST}"
+            "all databases are listed, so people must be few.", code="wrong-argument", instead=f"at most {MAX_PEOPLE}"
         )
-    if e * max(n, 2) > FARTHEST:
+    if e * max(n, 2) > MAX_ABS_LOG:
         raise NotUnderstood(
             "at this epsilon some odds are too small to be told.",
             code="wrong-argument",
-            instead=f"at most {FARTHEST // max(n, 2)}",
+            instead=f"at most {MAX_ABS_LOG // max(n, 2)}",
         )
     databases = np.arange(1 << n)
     ill = np.bitwise_count(databases).astype(int)
@@ -184,9 +184,9 @@ def report(*, epsilon: Number = 1, people: int = 10) -> Report:
                 verdict="posteriors within 2ε" if holds else "posteriors apart by more than 2ε",
                 good=holds,
                 tables=(
-                    Table(heads=("study says", "before", "with Alice", "without"), rows=rows,
+                    ReportTable(heads=("study says", "before", "with Alice", "without"), rows=rows,
                           right="study says,before,with Alice,without"),
-                    Table(heads=("ε", "largest |ln ratio|", "2ε", "share of it"), rows=gaps,
+                    ReportTable(heads=("ε", "largest |ln ratio|", "2ε", "share of it"), rows=gaps,
                           right="ε,largest |ln ratio|,2ε,share of it", title="Over all answers and all databases"),
                 ),
                 pictures=(picture,),

@@ -26,21 +26,21 @@ from functools import partial
 import numpy as np
 
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.exact import Ball, Number, ball, nearest, number, price, probability, whole
+from discreet.core.exact import Ball, Number, ball, nearest, number, positive_integer, price, probability
 from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism
 from discreet.core.text import show
 from discreet.errors import NotUnderstood
 from discreet.lab.proportions import at_most, share
-from discreet.lab.report import Finding, Picture, Report, Series, Table
+from discreet.lab.report import Finding, Picture, Report, ReportTable, Series
 from discreet.mechanisms.noise import Gaussian, Laplace, Noise
 
 __all__ = ["Played", "Tradeoff", "error", "in_words", "play", "report", "tradeoff"]
 
 ALARM = Fraction(1, 1000)  # the false-alarm rate of a report
 Promise = tuple[Loss, Callable[[Fraction], Fraction]]
-TINY = Fraction(1, 10**9)  # a δ below which a curve is not followed
-STEPS = 48  # points of a curve δ(ε) that are read
+MIN_DELTA = Fraction(1, 10**9)  # a δ below which a curve is not followed
+CURVE_POINTS = 48  # points of a curve δ(ε) that are read
 NOTES = (("0", "perfect"), ("0.1", "very high"), ("1", "OK?"), ("5", "bad"), ("10", "meaningless?"), ("100000", ""))
 
 
@@ -109,8 +109,8 @@ class Tradeoff:
 def tradeoff(promise: Loss | Mechanism | None = None, *, epsilon: Number | None = None, delta: Number = 0) -> Tradeoff:
     """Return what a promise says about every test, from its curve δ(ε): a lower bound on the whole trade-off curve."""
     loss, curve = _promise(promise, epsilon, delta)
-    top = loss.pure if loss.pure is not None else loss.epsilon(max(TINY, loss.event + TINY))
-    grid = [top * i / STEPS for i in range(STEPS + 1)]
+    top = loss.pure if loss.pure is not None else loss.epsilon(max(MIN_DELTA, loss.event + MIN_DELTA))
+    grid = [top * i / CURVE_POINTS for i in range(CURVE_POINTS + 1)]
     return Tradeoff(tuple(_points(loss) + [(e, curve(e)) for e in grid]))
 
 
@@ -188,7 +188,7 @@ def play(noise: Noise, *, rounds: int = 100_000, coins: Coins = SYSTEM) -> Playe
         raise NotUnderstood(
             "the game is played against noise on a number.", code="wrong-argument", instead="for example dp.Laplace(…)"
         )
-    count = whole(rounds, "rounds")
+    count = positive_integer(rounds, "rounds")
     step = math.isqrt(int(noise.reach.l2_squared))  # how far one person moves one cell
     fair = (coins.flip(2 * count) & 1).reshape(2, count)
     seen = noise.law.draw(count, coins) + step * fair[0].astype(np.int64)
@@ -208,7 +208,7 @@ def report(*, epsilon: Number = 1, delta: Number = "1e-6", rounds: int = 100_000
     played = {name: play(noise, rounds=rounds, coins=coins) for name, noise in noises.items()}
     mine = f"ε = {show(e)}"
     levels = [*NOTES] if show(e) in dict(NOTES) else sorted([*NOTES, (show(e), "")], key=lambda row: float(row[0]))
-    table = Table(
+    table = ReportTable(
         heads=("ε", "least error", "best guess right", "said of it"),
         rows=tuple((each, in_words(each), f"{1 - error(epsilon=each):.5g}", word) for each, word in levels),
         right="ε,least error,best guess right",
@@ -217,7 +217,7 @@ def report(*, epsilon: Number = 1, delta: Number = "1e-6", rounds: int = 100_000
     for name, game in played.items():
         low, high = game.interval
         rows.append((name, f"{game.error:.4f} ({low:.4f} to {high:.4f})", f"{game.least:.4f}", f"{game.rounds:,}"))
-    measured = Table(
+    measured = ReportTable(
         heads=("noise", "measured error (95 %)", "least allowed", "rounds"), rows=tuple(rows), right="rounds"
     )
     unfair = [name for name, game in played.items() if not game.fair(ALARM / len(played))]

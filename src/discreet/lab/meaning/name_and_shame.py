@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.exact import Number, ball, nearest, probability, whole
+from discreet.core.exact import Number, ball, nearest, positive_integer, probability
 from discreet.core.text import show
 from discreet.lab.proportions import share
-from discreet.lab.report import Finding, Picture, Report, Series, Table
+from discreet.lab.report import Finding, Picture, Report, ReportTable, Series
 from discreet.lab.sampling import uniform
 
 __all__ = ["NameAndShame", "additive", "report"]
@@ -67,15 +67,15 @@ class NameAndShame:
 
     def somebody(self, people: int) -> float:
         """Return the probability that at least one person's record is published: 1 - (1 - δ)^n."""
-        n = whole(people, "n")
+        n = positive_integer(people, "n")
         return nearest(lambda: -(n * ball(-self.delta).log1p()).expm1())
 
 
 def report(*, delta: Number = "0.01", people: int = 1000, runs: int = 1000, coins: Coins = SYSTEM) -> Report:
     """Explain name and shame at this δ, and try it."""
     shame = NameAndShame(delta=delta)
-    n = whole(people, "n")
-    shamed = sum(bool(shame.release(range(n), coins)) for _ in range(whole(runs, "runs")))
+    n = positive_integer(people, "n")
+    shamed = sum(bool(shame.release(range(n), coins)) for _ in range(positive_integer(runs, "runs")))
     low, high = share(shamed, runs)
     sizes = sorted({10, 100, 1000, 10_000, 100_000, n})
     rows = tuple((f"{size:,}", f"{size * float(shame.delta):g}", f"{shame.somebody(size):.6f}") for size in sizes)
@@ -106,8 +106,8 @@ def report(*, delta: Number = "0.01", people: int = 1000, runs: int = 1000, coin
                 verdict="additively private, and somebody is shamed",
                 good=False,
                 tables=(
-                    Table(heads=("people", "δ·n", "somebody is shamed"), rows=rows, right="people,δ·n"),
-                    Table(
+                    ReportTable(heads=("people", "δ·n", "somebody is shamed"), rows=rows, right="people,δ·n"),
+                    ReportTable(
                         heads=("runs", "with somebody shamed", "share (95 %)", "foretold"),
                         rows=((f"{runs:,}", f"{shamed:,}", f"{shamed / runs:.4f} ({low:.4f} to {high:.4f})",
                                f"{shame.somebody(n):.4f}"),),

@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.exact import Number, number, probability, whole
+from discreet.core.exact import Number, number, positive_integer, probability
 from discreet.core.text import show
 from discreet.lab.proportions import share
-from discreet.lab.report import Finding, Picture, Report, Series, Table
+from discreet.lab.report import Finding, Picture, Report, ReportTable, Series
 from discreet.lab.sampling import uniform
 
 __all__ = ["Replicability", "Tape", "estimate", "report"]
@@ -89,7 +89,11 @@ def estimate(
     Given    `sampler(n, coins)` draws a sample, `algorithm(sample, coins)` draws all its randomness from its coins.
     Promise  an exact (Clopper-Pearson) interval for ρ at this confidence.
     """
-    size, count, sure = whole(n, "n"), whole(trials, "trials"), probability(confidence, "confidence")
+    size, count, sure = (
+        positive_integer(n, "n"),
+        positive_integer(trials, "trials"),
+        probability(confidence, "confidence"),
+    )
     agree = _same if same is None else same
     differed = 0
     for _ in range(count):
@@ -177,7 +181,7 @@ def report(
                 "twice; rounding to a fixed grid helps unless the truth is near an edge; a grid at a random place, "
                 "shared by both runs, is replicable wherever the truth is, more so the more people take part.",
                 verdict=f"ρ ≤ {best.high:.3f} at a random place",
-                tables=(Table(heads=("told", "ρ", "95 %"), rows=rows, right="ρ"),),
+                tables=(ReportTable(heads=("told", "ρ", "95 %"), rows=rows, right="ρ"),),
                 pictures=(picture,),
                 facts={
                     name: {"n": n, "rho": at[n].rho, "low": at[n].low, "high": at[n].high} for name, at in found.items()

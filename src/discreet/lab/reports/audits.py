@@ -22,7 +22,7 @@ from discreet.lab.audits.subject import Checked
 from discreet.lab.museum import Piece, Verdict
 from discreet.lab.museum.claims import gaussian_by_its_curve, gaussian_of_the_notes
 from discreet.lab.museum.code import histogram_for_one, histogram_for_two
-from discreet.lab.report import Finding, Picture, Report, Series, Table
+from discreet.lab.report import Finding, Picture, Report, ReportTable, Series
 from discreet.mechanisms.noise import Gaussian, Laplace
 from discreet.mechanisms.selection.selection import Exponential, PermuteAndFlip
 
@@ -45,7 +45,7 @@ NEIGHBOURS = (
     "Made-up people, and one person who stands out; coins, control flow, scales, columns, keys, costs and refusals are"
     " compared."
 )
-MOST = 1 << 20  # probabilities that are compared
+MAX_PROBABILITIES = 1 << 20  # probabilities that are compared
 GRID = [Fraction(n, 16) for n in range(33)]
 
 
@@ -55,7 +55,7 @@ GRID = [Fraction(n, 16) for n in range(33)]
 def of_table(table: Any, epsilon: Number | None = None) -> Report:
     """Report the certificate of a table: its ε, and its δ at one ε, or at some."""
     known = channel.read(table)
-    if len(known.low) ** 2 * len(known.low[0]) > MOST:
+    if len(known.low) ** 2 * len(known.low[0]) > MAX_PROBABILITIES:
         raise NotUnderstood(
             "that table is too large to compare all rows with all.",
             code="wrong-argument",
@@ -95,7 +95,7 @@ def of_table(table: Any, epsilon: Number | None = None) -> Report:
         title="ε and δ of a table",
         text=text,
         verdict=f"ε = {'∞' if found.ratio is None else show(float(found))}",
-        tables=(Table(heads=("ε", "δ", "outputs", "inputs"), rows=rows, right="ε,δ"),),
+        tables=(ReportTable(heads=("ε", "δ", "outputs", "inputs"), rows=rows, right="ε,δ"),),
         pictures=(picture,),
         facts=facts,
     )
@@ -136,7 +136,7 @@ def of_mechanisms(checked: Sequence[Checked], alarm: Fraction) -> Report:
                 text=text.format(alarm=show(alarm)),
                 verdict="every claim is kept" if kept else "a claim is broken",
                 good=kept,
-                tables=(Table(heads=("mechanism", "claim", "share", "the claim is"), rows=rows, right="share"),),
+                tables=(ReportTable(heads=("mechanism", "claim", "share", "the claim is"), rows=rows, right="share"),),
                 pictures=(_curves(),) if exact else (),
                 facts={"checks": [vars(each) for each in some]},
             )
@@ -190,7 +190,7 @@ def of_museum(examined: Iterable[tuple[Piece, Verdict, Verdict]], coins: Coins =
         text=MUSEUM,
         verdict=f"{caught} of {len(pieces)} caught",
         good=caught == len(pieces),
-        tables=(Table(heads=("year", "bug", "caught by", "wrong code", "right code"), rows=rows),),
+        tables=(ReportTable(heads=("year", "bug", "caught by", "wrong code", "right code"), rows=rows),),
         pictures=(_how_fast(coins), _notes()),
         facts={"caught": caught, "pieces": len(pieces)},
     )
@@ -263,7 +263,7 @@ def of_question(
         text=f"{sql}\n\n{NEIGHBOURS}",
         verdict="nothing differs but noisy numbers" if same else "something differs",
         good=same,
-        tables=(Table(heads=("one person is", "what differs"), rows=rows),),
+        tables=(ReportTable(heads=("one person is", "what differs"), rows=rows),),
         facts={"same": same, "differences": {name: each.differences for name, each in replays}},
     )
     return Report(title="Audit of a question", findings=(replayed, _canaries(runs, epsilon, neighbours)))
@@ -282,7 +282,7 @@ def _canaries(runs: Sequence[tuple[str, OneRun]], epsilon: Number, neighbours: s
         verdict="the claim is kept" if kept else "the claim is broken",
         good=kept,
         tables=(
-            Table(
+            ReportTable(
                 heads=("aggregate", "canaries", "guesses", "right", "ε is at least"),
                 rows=tuple(
                     (name, f"{r.canaries:,}", f"{r.guesses:,}", f"{r.right:,}", f"{r.epsilon:.3f}") for name, r in runs

@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.exact import Number, price, whole
+from discreet.core.exact import Number, positive_integer, price
 from discreet.core.loss import Budget
 from discreet.core.text import show
 from discreet.curator.curator import open as open_curator
@@ -20,7 +20,7 @@ from discreet.lab.attacks.naive_server import Naive
 from discreet.lab.attacks.targets import Curated, People, Web, number_of
 from discreet.lab.meaning import game
 from discreet.lab.proportions import share
-from discreet.lab.report import Finding, Picture, Series, Table
+from discreet.lab.report import Finding, Picture, ReportTable, Series
 from discreet.lab.sampling import uniform
 
 __all__ = ["Traced", "averaging", "class_average", "differencing", "tracing", "tracking"]
@@ -61,25 +61,25 @@ def _try(attack: Attack, questions: int, epsilon: Fraction, runs: int, coins: Co
     for _ in range(runs):
         secret = trials.fair_bits(SIZE, coins)
         person = membership.some(1, SIZE, coins)[0]
-        with Naive(trials.people(secret), smallest=smallest) as server:
+        with Naive(trials.people_table(secret), smallest=smallest) as server:
             told = attack(People(host=Web(server.url), n=SIZE), person)
         refused += math.isnan(told)
         naive += not math.isnan(told) and (told > 0.5) == secret[person]
-        with trials.opened(secret, epsilon=epsilon) as curator:
-            told = attack(trials.behind(curator, SIZE, epsilon / questions), person)
+        with trials.curator_of(secret, epsilon=epsilon) as curator:
+            told = attack(trials.people_behind(curator, SIZE, epsilon / questions), person)
         curated += bool((told > 0.5) == secret[person])
     return Tried(runs=runs, naive=naive, curator=curated, refused=refused)
 
 
-def _table(tried: dict[str, Tried], epsilon: Fraction) -> Table:
+def _table(tried: dict[str, Tried], epsilon: Fraction) -> ReportTable:
     allowed = 1 - game.error(epsilon=epsilon)
     rows = tuple(row for name, each in tried.items() for row in each.rows(name, allowed))
-    return Table(heads=("attack", "on", "right (95 %)", "allowed"), rows=rows, right="allowed")
+    return ReportTable(heads=("attack", "on", "right (95 %)", "allowed"), rows=rows, right="allowed")
 
 
 def differencing(*, epsilon: Number = 1, runs: int = 20, coins: Coins = SYSTEM) -> Finding:
     """Report the difference of two harmless counts."""
-    e, times = price(epsilon, "epsilon"), whole(runs, "runs")
+    e, times = price(epsilon, "epsilon"), positive_integer(runs, "runs")
     tried = {
         "all less all but one": _try(membership.difference, 2, e, times, coins),
         "the one, directly": _try(membership.direct, 1, e, times, coins),
@@ -98,7 +98,7 @@ def differencing(*, epsilon: Number = 1, runs: int = 20, coins: Coins = SYSTEM) 
 
 def tracking(*, epsilon: Number = 1, runs: int = 10, coins: Coins = SYSTEM) -> Finding:
     """Report a server that refuses small sets, and the tracker that circumvents it."""
-    e, times = price(epsilon, "epsilon"), whole(runs, "runs")
+    e, times = price(epsilon, "epsilon"), positive_integer(runs, "runs")
     tried = {
         "directly": _try(membership.direct, 1, e, times, coins, smallest=5),
         "by tracker": _try(membership.tracker, 4, e, times, coins, smallest=5),
@@ -117,7 +117,7 @@ def tracking(*, epsilon: Number = 1, runs: int = 10, coins: Coins = SYSTEM) -> F
 
 def averaging(*, epsilon: Number = 1, noise: float = 5, runs: int = 5, coins: Coins = SYSTEM) -> Finding:
     """Report the average of repeated answers."""
-    e, rounds = price(epsilon, "epsilon"), whole(runs, "runs")
+    e, rounds = price(epsilon, "epsilon"), positive_integer(runs, "runs")
     secret = trials.fair_bits(SIZE, coins)
     many, few = (1, 4, 16, 64), (1, 4, 16)
 
@@ -126,14 +126,14 @@ def averaging(*, epsilon: Number = 1, noise: float = 5, runs: int = 5, coins: Co
 
     def naive(sticky: bool, reword: bool) -> Callable[[int], float]:
         def run(times: int) -> float:
-            with Naive(trials.people(secret), noise=noise, sticky=sticky) as server:
+            with Naive(trials.people_table(secret), noise=noise, sticky=sticky) as server:
                 return membership.average(People(host=server, n=SIZE), 0, times=times, reword=reword)
 
         return run
 
     def curated(times: int) -> float:
-        with trials.opened(secret, epsilon=e) as curator:
-            return membership.average(trials.behind(curator, SIZE, e / times), 0, times=times, reword=True)
+        with trials.curator_of(secret, epsilon=e) as curator:
+            return membership.average(trials.people_behind(curator, SIZE, e / times), 0, times=times, reword=True)
 
     lines: dict[str, tuple[Sequence[int], Callable[[int], float]]] = {
         f"fresh noise ±{noise:g}": (many, naive(False, False)),
@@ -161,7 +161,7 @@ def averaging(*, epsilon: Number = 1, noise: float = 5, runs: int = 5, coins: Co
         "worse; and the same question again gets the same answer for nothing.",
         verdict="only a limit on the total holds",
         tables=(
-            Table(
+            ReportTable(
                 heads=("root mean square error, questions:", *map(str, many)), rows=rows, right=",".join(map(str, many))
             ),
         ),
@@ -197,9 +197,11 @@ def class_average(*, epsilon: Number = 1, runs: int = 2000, curators: int = 20, 
     """Report Alice and the thirty students: five averages of three random students each, exact and from this
     curator.
     """
-    e, times = price(epsilon, "epsilon"), whole(runs, "runs")
+    e, times = price(epsilon, "epsilon"), positive_integer(runs, "runs")
     shown = {enrolled: sum(_shown(enrolled, coins) for _ in range(times)) for enrolled in SCORES}
-    right = sum(_guessed(turn % 2 == 0, e, coins) == (turn % 2 == 0) for turn in range(whole(curators, "curators")))
+    right = sum(
+        _guessed(turn % 2 == 0, e, coins) == (turn % 2 == 0) for turn in range(positive_integer(curators, "curators"))
+    )
     foretold, allowed = membership.caught(), 1 - game.error(epsilon=e)
     return Finding(
         title="Is Alice in the class?",
@@ -210,7 +212,7 @@ def class_average(*, epsilon: Number = 1, runs: int = 2000, curators: int = 20, 
         verdict=f"exact: {100 * float(foretold):.2f} % caught for sure",
         good=False,
         tables=(
-            Table(
+            ReportTable(
                 heads=("answers", "tried", "measured (95 %)", "foretold"),
                 rows=(
                     ("exact, enrolled: shown", f"{times:,}", _measured(shown[True], times), f"{float(foretold):.4f}"),
@@ -228,7 +230,7 @@ def class_average(*, epsilon: Number = 1, runs: int = 2000, curators: int = 20, 
 
 # ── who is in the data ───────────────────────────────────────────────────────────────────────────────────────────
 
-FEWEST = 20  # members; fewer are too few for a share
+MIN_MEMBERS = 20  # members; fewer are too few for a share
 HELD_OUT = 1000  # strangers by whom the threshold is set
 ALARMS = 0.05
 
@@ -268,10 +270,10 @@ class Traced:
 
 def tracing(*, epsilon: Number = 1, members: int = 50, columns: int = 400, coins: Coins = SYSTEM) -> Finding:
     """Report membership inference from published means: exact means reveal members, those of this curator do not."""
-    e, n, d = price(epsilon, "epsilon"), whole(members, "people"), whole(columns, "columns")
-    if n < FEWEST:
+    e, n, d = price(epsilon, "epsilon"), positive_integer(members, "people"), positive_integer(columns, "columns")
+    if n < MIN_MEMBERS:
         raise NotUnderstood(
-            f"{n} people are too few to tell a share.", code="wrong-argument", instead=f"people={FEWEST}, at least"
+            f"{n} people are too few to tell a share.", code="wrong-argument", instead=f"people={MIN_MEMBERS}, at least"
         )
     p = 0.2 + 0.6 * uniform(d, coins)
     inside, outside, held = ((uniform(k * d, coins).reshape(k, d) < p).astype(np.int64) for k in (n, n, HELD_OUT))
@@ -294,7 +296,7 @@ def tracing(*, epsilon: Number = 1, members: int = 50, columns: int = 400, coins
         f"{outcomes[ours].verdict}.",
         verdict=f"exact means find {100 * exact / n:.0f} % at 5 % false alarms",
         good=None if outcomes[ours].good else False,
-        tables=(_found(found, most), Table(heads=("published", "pairs right (95 %)", *trials.Outcome.HEADS[2:]),
+        tables=(_found(found, most), ReportTable(heads=("published", "pairs right (95 %)", *trials.Outcome.HEADS[2:]),
                                            rows=tuple(each.row() for each in outcomes.values()),
                                            right="foretold,allowed,chance", title="The member of each pair")),
         pictures=(_drawn(found, e),),
@@ -322,12 +324,12 @@ def _published(inside: membership.Real, epsilon: Fraction) -> dict[str, membersh
     return {"exact means": exact, f"discreet, total ε = {show(epsilon)}": noisy}
 
 
-def _found(found: dict[str, Traced], most: float) -> Table:
+def _found(found: dict[str, Traced], most: float) -> ReportTable:
     rows = tuple(
         (name, f"{each.roc.area:.3f}", *(_measured(count, len(each.members)) for count in each.counted))
         for name, each in found.items()
     )
-    return Table(
+    return ReportTable(
         heads=("published", "area under the curve", "members found (95 %)", "strangers accused (95 %)"),
         rows=(*rows, ("the most that ε allows", "", f"{most:.3f}", f"{ALARMS:.3f}"),
               ("chance", "0.500", f"{ALARMS:.3f}", f"{ALARMS:.3f}")),

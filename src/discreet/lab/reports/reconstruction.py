@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.exact import Number, number, whole
+from discreet.core.exact import Number, number, positive_integer
 from discreet.core.text import show
 from discreet.errors import NotUnderstood
 from discreet.lab.attacks import reconstruct
@@ -19,23 +19,23 @@ from discreet.lab.attacks.targets import People, Progress, Target, Web
 from discreet.lab.attacks.trials import (
     BLATANTLY,
     Outcome,
-    against,
-    behind,
-    besiege,
+    attack_defence,
+    attack_target,
+    curator_of,
+    expected_success,
     fair_bits,
-    foretold,
-    judged,
     landscape,
     one_by_one,
-    opened,
-    people,
+    outcome_of,
+    people_behind,
+    people_table,
 )
 from discreet.lab.meaning import game
-from discreet.lab.report import Finding, Report, Table
+from discreet.lab.report import Finding, Report, ReportTable
 
 __all__ = ["outside", "report"]
 
-CROWD = 2000  # people whom one question with groups is about
+PEOPLE_ASKED = 2000  # people whom one question with groups is about
 TITLE = "Reconstruction: everybody's secret from answers about many"
 
 
@@ -49,7 +49,7 @@ def report(
     progress: Progress | None = None,
 ) -> Report:
     """Report reconstruction from the worked examples to this curator, for n people, m queries and a total of ε."""
-    n, m, e = _several(n), whole(4 * n if m is None else m, "queries"), number(epsilon, "epsilon")
+    n, m, e = _several(n), positive_integer(4 * n if m is None else m, "queries"), number(epsilon, "epsilon")
     if m <= n:
         raise NotUnderstood(
             "ask more questions than there are people.", code="wrong-argument", instead=f"for example {4 * n}"
@@ -69,7 +69,7 @@ def report(
 
 
 def _several(people: int) -> int:
-    if whole(people, "people") < 2:
+    if positive_integer(people, "people") < 2:
         raise NotUnderstood(
             "answers about many take at least 2 people.", code="wrong-argument", instead="for example 64"
         )
@@ -93,7 +93,9 @@ def _worked() -> Finding:
         title="All subsets of three people",
         text="Whoever may ask about every subset, and knows that the noise is at most E, keeps the databases that "
         "fit all answers. None of them is wrong in more than 4E positions. Eight answers about three people:",
-        tables=(Table(heads=("answers with", "databases that fit", "certain", "wrong in at most"), rows=tuple(rows)),),
+        tables=(
+            ReportTable(heads=("answers with", "databases that fit", "certain", "wrong in at most"), rows=tuple(rows)),
+        ),
         facts=facts,
     )
 
@@ -109,7 +111,7 @@ def _defences(n: int, m: int, epsilon: Number, runs: int, coins: Coins) -> Findi
         Lying(rate="0.2"),
         TotalLaplace(epsilon=epsilon),
     ]
-    outcomes = [against(each, n=n, m=m, runs=runs, coins=coins) for each in kinds]
+    outcomes = [attack_defence(each, n=n, m=m, runs=runs, coins=coins) for each in kinds]
     return Finding(
         title=f"Seven defences, {n} people, {m} random questions",
         text=f"Fair secret bits, {runs} runs each. Noise well below √n = {math.sqrt(n):.0f} protects nobody once "
@@ -133,23 +135,23 @@ def _landscape(n: int, runs: int, coins: Coins) -> Finding:
     return Finding(
         title="How much noise for how many questions",
         text="Gaussian noise on every answer. Four times the questions undo twice the noise: what counts is the total.",
-        tables=(Table(heads=("σ", *lines), rows=rows, right=",".join(("σ", *lines))),),
+        tables=(ReportTable(heads=("σ", *lines), rows=rows, right=",".join(("σ", *lines))),),
         pictures=(picture,),
     )
 
 
 def _through_sql(n: int, m: int, epsilon: Number, coins: Coins) -> Finding:
     """Report the same attack through real SQL: a naive server over HTTP, then this curator."""
-    e, secret, crowd = number(epsilon, "epsilon"), fair_bits(n, coins), fair_bits(CROWD, coins)
-    with Naive(people(secret)) as server:
+    e, secret, crowd = number(epsilon, "epsilon"), fair_bits(n, coins), fair_bits(PEOPLE_ASKED, coins)
+    with Naive(people_table(secret)) as server:
         target = People(host=Web(server.url), n=n)
-        guess = besiege(target, m=2 * n, coins=coins)
-    outcomes = [judged(f"exact server over HTTP, {2 * n} questions", [(guess, secret)], queries=2 * n)]
-    with opened(secret, epsilon=e) as curator:
-        guess = besiege(behind(curator, n, e / (2 * n)), m=2 * n, noise="laplace", coins=coins)
+        guess = attack_target(target, m=2 * n, coins=coins)
+    outcomes = [outcome_of(f"exact server over HTTP, {2 * n} questions", [(guess, secret)], queries=2 * n)]
+    with curator_of(secret, epsilon=e) as curator:
+        guess = attack_target(people_behind(curator, n, e / (2 * n)), m=2 * n, noise="laplace", coins=coins)
         left = str(curator.left)
     ceiling, twice = 1 - game.error(epsilon=e), 1 - game.error(epsilon=2 * e)
-    outcomes.append(judged(f"discreet, {2 * n} questions", [(guess, secret)], queries=2 * n, ceiling=ceiling))
+    outcomes.append(outcome_of(f"discreet, {2 * n} questions", [(guess, secret)], queries=2 * n, ceiling=ceiling))
     ways: list[tuple[str, str, bool, float]] = [
         ("discreet, all with the bit BY id", "replace", False, ceiling),
         ("discreet, all BY id, bit", "replace", True, ceiling),
@@ -157,16 +159,16 @@ def _through_sql(n: int, m: int, epsilon: Number, coins: Coins) -> Finding:
         ("same, protecting presence, BY id, bit", "add-remove", True, twice),
     ]
     for name, neighbours, both, most in ways:
-        with opened(crowd, epsilon=e, neighbours=neighbours) as curator:
-            guess = one_by_one(behind(curator, CROWD, e), both=both)
-        told = foretold(e, neighbours)
-        outcomes.append(judged(name, [(guess, crowd)], queries=1, foretold=told, ceiling=most))
+        with curator_of(crowd, epsilon=e, neighbours=neighbours) as curator:
+            guess = one_by_one(people_behind(curator, PEOPLE_ASKED, e), both=both)
+        told = expected_success(e, neighbours)
+        outcomes.append(outcome_of(name, [(guess, crowd)], queries=1, foretold=told, ceiling=most))
     kept = all(each.good for each in outcomes[1:])
     return Finding(
         title=f"Through SQL, total ε = {show(e)}",
         text="SELECT COUNT(*) … WHERE secret = 1 AND id IN (…), again and again. The naive server tells everything. "
         f"This curator answers as many questions and then has nothing left ({left}). A better attack takes one "
-        f"question, with everybody in a group of their own, about {CROWD:,} people. No attack gets more than "
+        f"question, with everybody in a group of their own, about {PEOPLE_ASKED:,} people. No attack gets more than "
         f"e^ε/(1+e^ε) = {ceiling:.3f} of the bits.\n\n"
         'That is for neighbours="replace", which protects what a record says. The default, "add-remove", protects '
         "whether it is there; changing what it says is a removal and an addition, so the last attack may get "
@@ -178,8 +180,10 @@ def _through_sql(n: int, m: int, epsilon: Number, coins: Coins) -> Finding:
     )
 
 
-def _table(outcomes: Sequence[Outcome]) -> Table:
-    return Table(heads=Outcome.HEADS, rows=tuple(each.row() for each in outcomes), right="foretold,allowed,chance")
+def _table(outcomes: Sequence[Outcome]) -> ReportTable:
+    return ReportTable(
+        heads=Outcome.HEADS, rows=tuple(each.row() for each in outcomes), right="foretold,allowed,chance"
+    )
 
 
 # ── an outside server ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -196,13 +200,13 @@ def outside(
 ) -> Report:
     """Reconstruct the people behind any target; with the truth at hand, report how well that went."""
     n = _several(target.n)
-    asked = whole(4 * n if m is None else m, "queries")
+    asked = positive_integer(4 * n if m is None else m, "queries")
     if truth is not None and len(np.asarray(truth)) != target.n:
         raise NotUnderstood(
             "the truth has one bit for each person.", code="wrong-argument", instead=f"{target.n} of them"
         )
-    guess = besiege(target, m=asked, noise=noise, coins=coins, progress=progress)
-    outcomes = [] if truth is None else [judged("the server", [(guess, truth)], queries=asked)]
+    guess = attack_target(target, m=asked, noise=noise, coins=coins, progress=progress)
+    outcomes = [] if truth is None else [outcome_of("the server", [(guess, truth)], queries=asked)]
     method = reconstruct.by(noise).__name__.replace("_", " ")
     found = Finding(
         title=f"{target.n} people, {asked} random questions",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from discreet.errors import Broken, NotUnderstood
-from discreet.ledger.stores.store import ANSWERS, ENTRIES, NAMES, PATIENCE, Store
+from discreet.ledger.stores.store import ANSWERS, ENTRIES, LOCK_SECONDS, NAMES, Store
 
 __all__ = ["Postgres"]
 
@@ -58,8 +58,8 @@ class Postgres(Store):
             self._url,
             autocommit=True,
             client_encoding="UTF8",
-            connect_timeout=int(PATIENCE),
-            tcp_user_timeout=int(PATIENCE * 1000),  # a server that is gone is noticed
+            connect_timeout=int(LOCK_SECONDS),
+            tcp_user_timeout=int(LOCK_SECONDS * 1000),  # a server that is gone is noticed
             keepalives_idle=10,
             keepalives_interval=5,
         )
@@ -91,7 +91,7 @@ class Postgres(Store):
                 raise Broken(f"PostgreSQL would forget charges on a power failure: set {name} to on for this ledger.")
         self.execute(f"SET synchronous_commit = '{shown['synchronous_commit']}'")
         for limit in ("lock_timeout", "idle_in_transaction_session_timeout"):
-            self.execute(f"SET {limit} = {int(PATIENCE * 1000)}")
+            self.execute(f"SET {limit} = {int(LOCK_SECONDS * 1000)}")
 
     def begin(self) -> None:
         """Take the lock that serialises writers before anything is read; later statements see what was committed."""
@@ -128,7 +128,7 @@ class Postgres(Store):
 
     def explain(self, problem: Exception) -> Broken:
         if isinstance(problem, self._psycopg.errors.LockNotAvailable):
-            said = f"another server has held it for {PATIENCE:.0f} seconds"
+            said = f"another server has held it for {LOCK_SECONDS:.0f} seconds"
         elif isinstance(problem, self._psycopg.OperationalError):
             said = "PostgreSQL cannot be reached, or broke off"
         else:

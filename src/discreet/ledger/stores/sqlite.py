@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from discreet.errors import Broken, LedgerCorrupt, NotAllowed, NotUnderstood
-from discreet.ledger.stores.store import ANSWERS, ENTRIES, NAMES, OWNER, PATIENCE, WAIT, Store
+from discreet.ledger.stores.store import ANSWERS, ENTRIES, LOCK_SECONDS, NAMES, OWNER, WAIT, Store
 
 __all__ = ["Memory", "SQLite"]
 
@@ -183,7 +183,7 @@ class SQLite(Store):
             try:
                 return self._connection.execute(sql, values).fetchall()
             except sqlite3.OperationalError as problem:
-                until = until or time.monotonic() + PATIENCE
+                until = until or time.monotonic() + LOCK_SECONDS
                 if problem.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
                     raise
                 time.sleep(WAIT)
@@ -198,7 +198,7 @@ class SQLite(Store):
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or isinstance(problem, sqlite3.DataError):
             return LedgerCorrupt(f"SQLite cannot read {self.path}: it is damaged, or is no SQLite file.")
         said = {
-            sqlite3.SQLITE_BUSY: f"another process has held it for {PATIENCE:.0f} seconds",
+            sqlite3.SQLITE_BUSY: f"another process has held it for {LOCK_SECONDS:.0f} seconds",
             sqlite3.SQLITE_FULL: "the disk is full",
             sqlite3.SQLITE_READONLY: "the file, or its folder, cannot be written",
             sqlite3.SQLITE_CANTOPEN: "the file, or its folder, cannot be opened",
@@ -206,7 +206,7 @@ class SQLite(Store):
         }.get(code, "SQLite reports an error")
         return Broken(f"the ledger {self.path} cannot be used: {said}.")
 
-    def well(self) -> bool:
+    def health(self) -> bool:
         return self.execute("PRAGMA integrity_check(1)") == [("ok",)]
 
 

@@ -14,7 +14,7 @@ from discreet.errors import Broken
 
 __all__ = ["Store"]
 
-PATIENCE = 30.0  # seconds to wait for another process's transaction
+LOCK_SECONDS = 30.0  # seconds to wait for another process's transaction
 
 WAIT = 0.0005
 
@@ -98,7 +98,7 @@ class Store(ABC):
     def explain(self, problem: Exception) -> Broken:
         """Return a problem as an error whose message says what to do."""
 
-    def well(self) -> bool:
+    def health(self) -> bool:
         """Return True if the place reports no damage, as far as it can check itself."""
         return True
 

@@ -35,14 +35,14 @@ from discreet.core.record import read, write
 from discreet.errors import NotUnderstood
 from discreet.local.encoding import Rows
 from discreet.local.inputs import is_text
-from discreet.local.randomizer import Collected, Tally, some
+from discreet.local.randomizer import Collected, Tally, hostile_count
 from discreet.local.wire import Wire
 
 __all__ = ["REASONS", "Collector"]
 
 REASONS = ("length", "version", "question", "range", "duplicate")
-PART = 1 << 20  # bytes of reports that are decoded at a time
-FEW = 1 << 14  # reports of a stream that are decoded together
+CHUNK_BYTES = 1 << 20  # bytes of reports that are decoded at a time
+MAX_WAITING = 1 << 14  # reports of a stream that are decoded together
 FORM = "discreet collector/2"  # version 1 kept keys without a secret
 
 Keys = NDArray[np.uint64]
@@ -97,7 +97,7 @@ class Collector:
         Reports that were counted twice after merging collectors (`overlap`) come on top.
         """
         n = self._tally.n
-        return self.wire.randomizer.influence(min(some(hostile) + self.overlap, n), n)
+        return self.wire.randomizer.influence(min(hostile_count(hostile) + self.overlap, n), n)
 
     # ── adding ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -129,7 +129,7 @@ class Collector:
     def _batches(self, reports: Any) -> Iterator[Any]:
         """Yield some reports at a time, from an array or from any iterable."""
         decoded = math.prod(self.wire.randomizer.shape()) * np.dtype(self.wire.randomizer.kind).itemsize
-        part = max(1, PART // max(self.wire.length, decoded))
+        part = max(1, CHUNK_BYTES // max(self.wire.length, decoded))
         if isinstance(reports, np.ndarray):
             if reports.ndim != 2 or reports.dtype != np.uint8:
                 raise NotUnderstood(
@@ -140,7 +140,7 @@ class Collector:
             yield from (reports[start : start + part] for start in range(0, len(reports), part))
             return
         stream = iter(reports)
-        while batch := list(islice(stream, min(part, FEW))):
+        while batch := list(islice(stream, min(part, MAX_WAITING))):
             yield batch
 
     def _digests(self, keys: Any) -> Keys:

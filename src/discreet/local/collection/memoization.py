@@ -21,7 +21,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.exact import Number, ball, ceiling, price, whole
+from discreet.core.exact import Number, ball, ceiling, positive_integer, price
 from discreet.core.loss import Loss
 from discreet.core.once import once
 from discreet.errors import NotUnderstood
@@ -32,7 +32,7 @@ from discreet.local.odds import odds_of
 
 __all__ = ["Memoised"]
 
-MOST_EXACT = 1000  # reports whose loss is computed; that of more is all but that of all
+MAX_EXACT = 1000  # reports whose loss is computed; that of more is all but that of all
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,8 +115,8 @@ class Memoised:
                  quotient of two values v and w rises with b^(n_v) and falls with all other terms, so it is largest
                  where all reports are v.
         """
-        times = None if reports is None else whole(reports, "reports")
-        if times is None or times > MOST_EXACT:
+        times = None if reports is None else positive_integer(reports, "reports")
+        if times is None or times > MAX_EXACT:
             return Loss(pure=self.forever)
         if times == 1:
             return Loss(pure=self.each)
@@ -126,7 +126,7 @@ class Memoised:
 
     def table(self, reports: int = 1) -> Table:
         """Return P(all of `reports` reports | value), exactly."""
-        days = whole(reports, "reports")
+        days = positive_integer(reports, "reports")
         too_large(self.k ** (days + 1))
         kept, daily = self.permanent.table().rows, self.daily.table().rows
         columns = list(product(range(self.k), repeat=days))

@@ -47,7 +47,7 @@ from discreet.local.randomizer import Randomizer
 __all__ = ["Answered", "Respondent"]
 
 FORM = "discreet respondent/2"  # version 1 had no name
-PATIENCE = 30.0  # seconds to wait for another process
+LOCK_SECONDS = 30.0  # seconds to wait for another process
 TABLES = """
 CREATE TABLE about (form TEXT NOT NULL, name TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT, events TEXT);
 CREATE TABLE answers (
@@ -211,7 +211,7 @@ class Respondent:
         place = f"{self.path.absolute().as_uri()}?mode=rw"  # a file that is gone is not made again
         with (
             _problems(),
-            closing(sqlite3.connect(place, uri=True, timeout=PATIENCE, isolation_level=None)) as db,
+            closing(sqlite3.connect(place, uri=True, timeout=LOCK_SECONDS, isolation_level=None)) as db,
         ):
             db.execute("PRAGMA synchronous = EXTRA")
             db.execute("BEGIN IMMEDIATE")

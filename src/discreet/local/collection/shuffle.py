@@ -21,7 +21,19 @@ from functools import lru_cache
 import numpy as np
 from flint import arb
 
-from discreet.core.exact import Ball, Number, ball, ceiling, log, number, precision, price, probability, share, whole
+from discreet.core.exact import (
+    Ball,
+    Number,
+    ball,
+    ceiling,
+    log,
+    number,
+    positive_integer,
+    precision,
+    price,
+    probability,
+    probability_ceiling,
+)
 from discreet.core.loss import Loss
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.local.frequency.kary import KaryResponse
@@ -32,7 +44,8 @@ __all__ = ["Shuffled"]
 
 BITS = 80  # of the balls; a bound is rounded up whatever the precision
 GRAIN = 1 << 10  # the central ε is found to one part in so many
-FEWEST, MOST, STEPS = -12, 4, 4  # range of the number of clones in standard deviations, and parts of each
+# range of the number of clones in standard deviations, and parts of each
+FIRST_DEVIATION, LAST_DEVIATION, STEPS_PER_DEVIATION = -12, 4, 4
 
 
 @dataclass(frozen=True, init=False)
@@ -69,13 +82,13 @@ class Shuffled:
                 instead="for example randomizer=RandomizedResponse(epsilon=1)",
             )
         price_of_one = price(epsilon if randomizer is None else randomizer.epsilon, "epsilon")
-        if price_of_one > 40 or whole(n, "n") > 1 << 32:
+        if price_of_one > 40 or positive_integer(n, "n") > 1 << 32:
             raise NotUnderstood(
                 "shuffling is computed for epsilon up to 40, n up to 2^32.",
                 code="wrong-argument",
                 instead="for example n=30",
             )
-        for name, value in {"epsilon": price_of_one, "n": whole(n, "n"), "randomizer": randomizer}.items():
+        for name, value in {"epsilon": price_of_one, "n": positive_integer(n, "n"), "randomizer": randomizer}.items():
             object.__setattr__(self, name, value)
 
     @property
@@ -172,7 +185,7 @@ def _delta(epsilon0: Fraction, n: int, k: int | None, epsilon: Fraction) -> Frac
         e0, e = ball(epsilon0).exp(), ball(epsilon).exp()
         told = 1 if k is None else (e0 + 1) / (e0 + k - 1)
         total = told * sum((mass * _apart(least, e0, e) for least, mass in _clones(epsilon0, n, k)), arb(0))
-    return share(lambda: total)
+    return probability_ceiling(lambda: total)
 
 
 @lru_cache(maxsize=64)
@@ -188,7 +201,10 @@ def _clones(epsilon0: Fraction, n: int, k: int | None) -> list[tuple[int, Ball]]
 def _edges(n: int, clone: float) -> list[int]:
     """Return the numbers of clones at which ranges begin; the bound holds for any choice."""
     mean, spread = n * clone, math.sqrt(n * clone * (1 - clone))
-    found = {0} | {math.ceil(mean + spread * i / STEPS) for i in range(FEWEST * STEPS, MOST * STEPS + 1)}
+    found = {0} | {
+        math.ceil(mean + spread * i / STEPS_PER_DEVIATION)
+        for i in range(FIRST_DEVIATION * STEPS_PER_DEVIATION, LAST_DEVIATION * STEPS_PER_DEVIATION + 1)
+    }
     return sorted(edge for edge in found if 0 <= edge <= n)
 
 

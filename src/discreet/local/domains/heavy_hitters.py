@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.exact import Number, number, whole
+from discreet.core.exact import Number, number, positive_integer
 from discreet.core.once import once
 from discreet.core.record import recorded
 from discreet.core.text import show
@@ -43,15 +43,15 @@ from discreet.local.channel import Table
 from discreet.local.estimate import Frequencies, quantile
 from discreet.local.frequency.kary import KaryResponse
 from discreet.local.inputs import share
-from discreet.local.odds import priced
-from discreet.local.randomizer import PEOPLE, Randomizer
-from discreet.local.sampling import below
+from discreet.local.odds import odds_and_epsilon
+from discreet.local.randomizer import EXAMPLE_N, Randomizer
+from discreet.local.sampling import uniform_below
 
-__all__ = ["Found", "HeavyHitters"]
+__all__ = ["FrequentWords", "HeavyHitters"]
 
 WIDEST = 16  # bits of a level
 FALSE = 0.05  # the probability that a word is found that no respondent has
-PART = 1 << 20  # letters that are looked up at a time
+CHUNK_CHARS = 1 << 20  # letters that are looked up at a time
 SPARE = 8.0  # false beginnings that a level before the last may keep, in expectation
 
 Reports = NDArray[np.uint16]
@@ -88,14 +88,14 @@ class HeavyHitters(Randomizer):
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        epsilon, odds = priced(epsilon=self.epsilon, odds=self.odds)
+        epsilon, odds = odds_and_epsilon(epsilon=self.epsilon, odds=self.odds)
         if not isinstance(self.alphabet, str) or not 1 <= len(set(self.alphabet)) == len(self.alphabet) <= 255:
             raise NotUnderstood(
                 "the alphabet is a text of up to 255 different letters.",
                 code="wrong-argument",
                 instead='for example alphabet="abc"',
             )
-        length, keep = whole(self.length, "length"), whole(self.keep, "keep")
+        length, keep = positive_integer(self.length, "length"), positive_integer(self.keep, "keep")
         if length > 256 or keep > 4096:
             raise NotUnderstood(
                 "length is at most 256 letters, and keep at most 4096.",
@@ -158,7 +158,7 @@ class HeavyHitters(Randomizer):
             return self.randomize([values], coins)[0]
         codes = self._codes(values)
         n = len(codes)
-        level = below(self.levels, n, coins).astype(np.uint16)
+        level = uniform_below(self.levels, n, coins).astype(np.uint16)
         matrix = coins.flip(2 * n * self.digits * self.levels).view(np.uint16).reshape(n, self.digits, self.levels)
         matrix = matrix & self._room(level)
         bucket = self.response.randomize(_buckets(matrix, codes[:, None]), coins)
@@ -178,7 +178,7 @@ class HeavyHitters(Randomizer):
             raise NotUnderstood(
                 "values are words.", code="wrong-argument", instead='pass for example ["alpha", "beta"]'
             )
-        part = max(1, PART // self.length)
+        part = max(1, CHUNK_CHARS // self.length)
         parts = [self._encoded(rows[start : start + part]) for start in range(0, len(rows), part)]
         return np.concatenate([np.zeros((0, self.levels), np.uint16), *parts])
 
@@ -213,7 +213,7 @@ class HeavyHitters(Randomizer):
 
     # ── finding ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    def find(self, reports: Any) -> Found:
+    def find(self, reports: Any) -> FrequentWords:
         """Return the words that many respondents have, most frequent first, with the share of each."""
         array = np.asarray(reports)
         if array.ndim != 2 or array.shape[1:] != self.shape() or array.dtype.kind not in "ui":
@@ -232,7 +232,9 @@ class HeavyHitters(Randomizer):
         shares = Frequencies.of(
             counts, n=max(1, n), hit=self.hit, miss=self.miss, sampling=True, set_aside=len(array) - len(good)
         )
-        return Found(words=tuple(words), shares=shares, candidates=self._candidates(self.levels - 1), crowded=crowded)
+        return FrequentWords(
+            words=tuple(words), shares=shares, candidates=self._candidates(self.levels - 1), crowded=crowded
+        )
 
     def _valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
         level, bucket = reports[:, 0], reports[:, 1]
@@ -304,12 +306,12 @@ class HeavyHitters(Randomizer):
     def recall(self, n: int, frequency: Number) -> float:
         """Return a lower bound on the probability that a word is found which this share of the population has.
 
-        Given    n respondents drawn from it, as many on each level, and no level crowded (`Found.crowded`).
+        Given    n respondents drawn from it, as many on each level, and no level crowded (`FrequentWords.crowded`).
         Promise  the word passes every level with at least this probability, whatever the others have.
         Because  its supports on a level are binomial, with f·hit + (1 - f)·miss at least, and must reach the
                  threshold on each: a union bound over exact tails.
         """
-        each, f = whole(n, "n") // self.levels, float(share(frequency))
+        each, f = positive_integer(n, "n") // self.levels, float(share(frequency))
         law = Supports(n=each, hit=float(self.hit), miss=float(self.miss), sampling=True)
         missed = math.fsum(1 - law.at_least(self.threshold(each, level), f) for level in range(self.levels))
         return max(0.0, 1 - missed)
@@ -335,8 +337,8 @@ class HeavyHitters(Randomizer):
         Because  a report either supports a beginning or does not, and there are about n/levels of them on a level.
                  Enough of them can have a word found that no respondent has, or one lost; lies look like noise.
         """
-        each = Fraction(whole(n, "n"), self.levels)
-        return float(whole(hostile, "hostile") / (each * (self.hit - self.miss)))
+        each = Fraction(positive_integer(n, "n"), self.levels)
+        return float(positive_integer(hostile, "hostile") / (each * (self.hit - self.miss)))
 
     @property
     def error(self) -> HitterError:
@@ -350,7 +352,7 @@ class HitterError:
     randomizer: HeavyHitters
 
     def describe(self) -> str:
-        many = 10 * PEOPLE
+        many = 10 * EXAMPLE_N
         try:
             least = self.randomizer.least(many)
         except NotUnderstood:
@@ -359,7 +361,7 @@ class HitterError:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Found:
+class FrequentWords:
     """Words that many respondents have, with the estimated share of each.
 
     A margin is right for each word by itself: it is found with a share outside its margin in about 5 % of all

@@ -25,18 +25,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.exact import Number, whole
+from discreet.core.exact import Number, positive_integer
 from discreet.core.once import once
 from discreet.core.record import recorded
 from discreet.core.text import show
 from discreet.errors import NotUnderstood
 from discreet.local.channel import Table, too_large
 from discreet.local.domains.heatmap import draw
-from discreet.local.domains.location_methods import METHODS, Way
+from discreet.local.domains.location_methods import METHODS, LocationMethod
 from discreet.local.encoding import Numbers
 from discreet.local.estimate import Shares
-from discreet.local.odds import priced
-from discreet.local.randomizer import Collected, Counts, several
+from discreet.local.odds import odds_and_epsilon
+from discreet.local.randomizer import Collected, Counts, as_row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["GridLocation"]
 
 Floats = NDArray[np.float64]
-LARGEST = 64  # cells on a side
+MAX_CELLS_PER_SIDE = 64  # cells on a side
 
 
 @recorded("grid location/1")
@@ -68,10 +68,10 @@ class GridLocation(Collected):
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        size = whole(self.size, "size")
-        if not 2 <= size <= LARGEST:
+        size = positive_integer(self.size, "size")
+        if not 2 <= size <= MAX_CELLS_PER_SIDE:
             raise NotUnderstood(
-                f"size counts the cells on a side, from 2 to {LARGEST}.",
+                f"size counts the cells on a side, from 2 to {MAX_CELLS_PER_SIDE}.",
                 code="wrong-argument",
                 instead="for example size=8",
             )
@@ -81,7 +81,7 @@ class GridLocation(Collected):
                 code="wrong-argument",
                 instead='write method="coarse", which errs least',
             )
-        epsilon, _ = priced(epsilon=self.epsilon, odds=None)
+        epsilon, _ = odds_and_epsilon(epsilon=self.epsilon, odds=None)
         object.__setattr__(self, "size", size)
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "blocks", METHODS[self.method].divide(size, epsilon, self.blocks))
@@ -96,7 +96,7 @@ class GridLocation(Collected):
         return min([*plain, *(each for each in coarse if each.invertible)], key=lambda each: each.expected_error())
 
     @once
-    def way(self) -> Way:
+    def way(self) -> LocationMethod:
         """The implementation of the method."""
         return METHODS[self.method](self.size, self.epsilon, self.blocks)
 
@@ -128,7 +128,7 @@ class GridLocation(Collected):
             raise NotUnderstood(
                 "a place is a pair: row and column.", code="wrong-argument", instead="pass for example [(0, 3), (7, 7)]"
             )
-        flat, _ = several(array.reshape(-1))
+        flat, _ = as_row(array.reshape(-1))
         return flat.astype(np.int64).reshape(-1, 2), array.ndim == 1
 
     def table(self) -> Table:
@@ -178,8 +178,8 @@ class GridLocation(Collected):
         return self.way.read(sketch.reshape(self.size, self.size), n, sampling, set_aside)
 
     @property
-    def pull(self) -> Fraction:
-        return self.way.pull
+    def report_influence(self) -> Fraction:
+        return self.way.report_influence
 
     def picture(self, reports: Any, *, truth: Any = None) -> Figure:
         """Draw heat maps: the true places, if they are given, the reported ones, and the estimate."""

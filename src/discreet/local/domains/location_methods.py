@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.coins import Coins
-from discreet.core.exact import Number, ball, ceiling, whole
+from discreet.core.exact import Number, ball, ceiling, positive_integer
 from discreet.core.once import once
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.local.estimate import Frequencies, Shares, nearest_simplex
@@ -19,15 +19,15 @@ from discreet.local.frequency.kary import KaryResponse
 from discreet.local.randomizer import Counts
 from discreet.local.sampling import alternatives
 
-__all__ = ["METHODS", "Coarse", "Distance", "EveryCell", "Spread", "Way"]
+__all__ = ["METHODS", "Coarse", "Distance", "EveryCell", "LocationMethod", "Spread"]
 
 Floats = NDArray[np.float64]
 Cells = NDArray[np.int64]
 Blocks = tuple[int, int]
-FINE = 1 << 64
+ODDS_DENOMINATOR = 1 << 64
 
 
-class Way(ABC):
+class LocationMethod(ABC):
     """A method to randomise places."""
 
     invertible = True  # True if reports distinguish blocks, or cells
@@ -71,11 +71,11 @@ class Way(ABC):
 
     @property
     @abstractmethod
-    def pull(self) -> Fraction:
+    def report_influence(self) -> Fraction:
         """n times the most by which one report moves the share of a cell."""
 
 
-class Coarse(Way):
+class Coarse(LocationMethod):
     """Randomized response on blocks, each reported as its best cell."""
 
     def __init__(self, size: int, epsilon: Fraction, blocks: Blocks | None) -> None:
@@ -104,7 +104,7 @@ class Coarse(Way):
                 code="wrong-argument",
                 instead="blocks=(2, 2)",
             )
-        rows, columns = (whole(parts, "blocks") for parts in blocks)
+        rows, columns = (positive_integer(parts, "blocks") for parts in blocks)
         if max(rows, columns) > size:
             raise NotUnderstood(
                 "there are more blocks than cells.", code="wrong-argument", instead="for example blocks=(2, 2)"
@@ -160,7 +160,7 @@ class Coarse(Way):
         hit, miss = (self.response.hit, self.response.miss) if self.response else (Fraction(1), Fraction(1))
         return float((hit * inside + miss * (everywhere - inside)) / self.size**2)
 
-    def _told(self) -> KaryResponse:
+    def _response(self) -> KaryResponse:
         if not self.invertible or self.response is None:
             raise NotAllowed(
                 "a single block tells nothing, so nothing can be estimated.",
@@ -171,7 +171,7 @@ class Coarse(Way):
 
     def read(self, counts: Counts, n: int, sampling: bool, set_aside: int) -> Spread:
         seen = counts[self.best[:, 0], self.best[:, 1]]
-        found = self._told().read(seen, n, sampling=sampling, set_aside=set_aside)
+        found = self._response().read(seen, n, sampling=sampling, set_aside=set_aside)
         cells = np.bincount(self.block.ravel())
         return Spread(
             value=(found.value / cells)[self.block],
@@ -183,8 +183,8 @@ class Coarse(Way):
         )
 
     @property
-    def pull(self) -> Fraction:
-        return self._told().pull / int(np.bincount(self.block.ravel()).min())
+    def report_influence(self) -> Fraction:
+        return self._response().report_influence / int(np.bincount(self.block.ravel()).min())
 
 
 class EveryCell(Coarse):
@@ -204,7 +204,7 @@ class EveryCell(Coarse):
         return divmod(block, self.size)
 
 
-class Distance(Way):
+class Distance(LocationMethod):
     """The exponential mechanism by distance, with the exact calibration.
 
     Given    α = ε/diameter, where the diameter 2·(size - 1) is the distance of two opposite corners.
@@ -219,7 +219,7 @@ class Distance(Way):
         super().__init__(size, epsilon, blocks)
         alpha = epsilon / (2 * (size - 1))
         least = ceiling(lambda: 1 / ball(alpha).exp())
-        self.fall = Fraction(math.ceil(least * FINE), FINE)  # u, rounded up: on the safe side
+        self.fall = Fraction(math.ceil(least * ODDS_DENOMINATOR), ODDS_DENOMINATOR)  # u, rounded up: on the safe side
         up, down, far = self.fall.numerator, self.fall.denominator, size - 1
         power = [up**gap * down ** (far - gap) for gap in range(size)]
         self.weights = [[power[abs(i - y)] for y in range(size)] for i in range(size)]
@@ -271,7 +271,7 @@ class Distance(Way):
         return Shares(value=value, variance=variance, n=n, set_aside=set_aside)
 
     @property
-    def pull(self) -> Fraction:
+    def report_influence(self) -> Fraction:
         """The range of the weights of a cell.
 
         Because  the weights of a cell are products of those of its coordinates; rounded up by a millionth.
@@ -304,7 +304,7 @@ class Spread(Shares):
         return out
 
 
-METHODS: dict[str, type[Way]] = {"cells": EveryCell, "distance": Distance, "coarse": Coarse}
+METHODS: dict[str, type[LocationMethod]] = {"cells": EveryCell, "distance": Distance, "coarse": Coarse}
 
 
 def _median(weights: list[Fraction]) -> int:

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.exact import Number, interval, number, positive, whole
+from discreet.core.exact import Number, interval, number, positive, positive_integer
 from discreet.core.once import once
 from discreet.core.record import recorded
 from discreet.core.text import show
@@ -39,18 +39,18 @@ from discreet.errors import NotUnderstood
 from discreet.local.channel import Table, too_large
 from discreet.local.encoding import Numbers
 from discreet.local.estimate import Estimate, quantile
-from discreet.local.odds import priced
-from discreet.local.randomizer import PEOPLE, Collected, Counts
-from discreet.local.sampling import below, flips
+from discreet.local.odds import odds_and_epsilon
+from discreet.local.randomizer import EXAMPLE_N, Collected, Counts
+from discreet.local.sampling import flips, uniform_below
 
 __all__ = ["BoundedMean"]
 
 Floats = NDArray[np.float64]
-STEPS = 128  # of the grid, unless a step is declared
-MOST = 1 << 20
+DEFAULT_STEPS = 128  # of the grid, unless a step is declared
+MAX_STEPS = 1 << 20
 APART = 64  # units in the last place that a step must have
 HALF = Fraction(1, 2)
-FINE = 1 << 16  # the share is a multiple of one over this
+SHARE_DENOMINATOR = 1 << 16  # the share is a multiple of one over this
 
 
 @recorded("bounded mean/1")
@@ -91,11 +91,11 @@ class BoundedMean(Collected):
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        epsilon, odds = priced(epsilon=self.epsilon, odds=self.odds)
+        epsilon, odds = odds_and_epsilon(epsilon=self.epsilon, odds=self.odds)
         low, high = interval(self.bounds)
-        step = (high - low) / STEPS if self.step is None else positive(self.step, "step")
+        step = (high - low) / DEFAULT_STEPS if self.step is None else positive(self.step, "step")
         steps = (high - low) / step
-        if steps.denominator != 1 or steps > MOST:
+        if steps.denominator != 1 or steps > MAX_STEPS:
             raise NotUnderstood(
                 "the bounds must be a whole number of steps apart, at most a million.",
                 code="wrong-argument",
@@ -115,7 +115,7 @@ class BoundedMean(Collected):
                 code="wrong-argument",
                 instead='for example places="0.5"',
             )
-        window = None if self.window is None else whole(self.window, "window")
+        window = None if self.window is None else positive_integer(self.window, "window")
         if window is not None and window > 8 * steps:
             raise NotUnderstood(
                 "the window is wider than any that helps.", code="wrong-argument", instead="leave window= out"
@@ -191,12 +191,12 @@ class BoundedMean(Collected):
         as_place = flips(self.places, n, coins)
         reports = np.zeros(n, np.int32)
         if self.places < 1:
-            rounded = below(self.steps, n, coins) < index
+            rounded = uniform_below(self.steps, n, coins) < index
             told = flips((self.odds - 1) / (self.odds + 1), n, coins)
             reports[:] = np.where(told, rounded, flips(HALF, n, coins))
         if self.places > 0:
             anywhere = flips(self.row / (self.row + (self.odds - 1) * self.window), n, coins)
-            found = np.where(anywhere, below(self.row, n, coins), index + below(self.window, n, coins))
+            found = np.where(anywhere, uniform_below(self.row, n, coins), index + uniform_below(self.window, n, coins))
             reports = np.where(as_place, found + 2, reports).astype(np.int32)
         return reports[0] if single else reports
 
@@ -291,7 +291,7 @@ class BoundedMean(Collected):
 
         With sampling=True, and no value, that of the worst population that they could be drawn from.
         """
-        people = whole(n, "n")
+        people = positive_integer(n, "n")
         low, high = self.bounds
         if value is not None:
             steps = (min(max(number(value, "value"), low), high) - low) / self.step
@@ -325,7 +325,7 @@ class BoundedMean(Collected):
         return max(1, math.ceil(self.variance(1, sampling=sampling) * (quantile(confidence) / half) ** 2))
 
     @property
-    def pull(self) -> Fraction:
+    def report_influence(self) -> Fraction:
         """The range of the scores, in the units of the bounds.
 
         Because  the estimate is a mean of scores.
@@ -379,7 +379,11 @@ def _best(steps: int, odds: Fraction, share: Fraction | None, window: int | None
         flat = 1 / (1 + bend)
         hybrid = flat * middle + (1 - flat) * bit + rounding
         best = int(np.argmin(hybrid))
-        part = Fraction(round(float(flat[best]) * FINE), FINE) if hybrid[best] < bit and steps > 1 else Fraction(0)
+        part = (
+            Fraction(round(float(flat[best]) * SHARE_DENOMINATOR), SHARE_DENOMINATOR)
+            if hybrid[best] < bit and steps > 1
+            else Fraction(0)
+        )
         return part, int(w[best])
     worst = (
         np.maximum(
@@ -407,6 +411,6 @@ class MeanError:
 
     def describe(self) -> str:
         return (
-            f"From {PEOPLE:,} respondents, an estimated mean is within ±{show(self.radius(PEOPLE), 2)} of theirs"
+            f"From {EXAMPLE_N:,} respondents, an estimated mean is within ±{show(self.radius(EXAMPLE_N), 2)} of theirs"
             " 95 % of the time."
         )

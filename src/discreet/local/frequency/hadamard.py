@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.coins import Coins
-from discreet.core.exact import Number, whole
+from discreet.core.exact import Number, positive_integer
 from discreet.core.record import recorded
 from discreet.errors import NotUnderstood
 from discreet.local.channel import Table, too_large
@@ -23,7 +23,7 @@ from discreet.local.encoding import Numbers
 from discreet.local.estimate import Frequencies, Shares
 from discreet.local.inputs import share
 from discreet.local.randomizer import Categories, Counts
-from discreet.local.sampling import below, flips
+from discreet.local.sampling import flips, uniform_below
 
 __all__ = ["HadamardResponse", "transform"]
 
@@ -61,7 +61,7 @@ class HadamardResponse(Categories):
             blocks = [2**power for power in range(1, self.k.bit_length() + 1)]
             object.__setattr__(self, "block", min(blocks, key=self._mean_noise))
             return
-        block = whole(self.block, "block")
+        block = positive_integer(self.block, "block")
         if block & (block - 1) or not 2 <= block <= largest:
             raise NotUnderstood(
                 f"a block is a power of two, from 2 to {largest} for these values.",
@@ -96,7 +96,7 @@ class HadamardResponse(Categories):
         return self.block // 2 * self.odds / self._weights
 
     @property
-    def pull(self) -> Fraction:
+    def report_influence(self) -> Fraction:
         return 2 * self._step
 
     @property
@@ -115,8 +115,8 @@ class HadamardResponse(Categories):
         home, row = np.divmod(values, self.block - 1)
         row += 1
         own = flips(self.hit, count, coins)
-        inside = below(self.block, count, coins)
-        outside = below(self.places - half, count, coins) - half  # negative: in the own block, but not owned
+        inside = uniform_below(self.block, count, coins)
+        outside = uniform_below(self.places - half, count, coins) - half  # negative: in the own block, but not owned
         odd = np.bitwise_count(inside & row) & 1
         inside ^= (row & -row) * (odd == own)  # the other place of the pair, where the parity is the other one
         away, place = np.divmod(outside, self.block)
@@ -167,7 +167,7 @@ class HadamardResponse(Categories):
 
         Because  a report counts ±step for the value when it falls into its block, 0 elsewhere, and 1 or 0 on average.
         """
-        people, f = whole(n, "n"), share(frequency)
+        people, f = positive_integer(n, "n"), share(frequency)
         mates = min(self.block - 1, self.k) - 1
         held = f + (1 - f) * mates / (self.k - 1) if block is None else max(f, share(block))
         return float((self._step**2 * self._seen(held) - (f**2 if sampling else f)) / people)

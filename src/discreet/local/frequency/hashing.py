@@ -11,7 +11,7 @@ from flint import fmpz
 from numpy.typing import NDArray
 
 from discreet.core.coins import Coins
-from discreet.core.exact import Number, whole
+from discreet.core.exact import Number, positive_integer
 from discreet.core.once import once
 from discreet.core.record import recorded
 from discreet.errors import NotUnderstood
@@ -20,8 +20,8 @@ from discreet.local.encoding import Numbers
 from discreet.local.frequency.kary import others
 from discreet.local.frequency.pure_protocol import Supporting
 from discreet.local.inputs import values_of
-from discreet.local.randomizer import PART, Counts
-from discreet.local.sampling import below
+from discreet.local.randomizer import CHUNK_DRAWS, Counts
+from discreet.local.sampling import uniform_below
 
 __all__ = ["PRIME", "LocalHashing", "least_prime"]
 
@@ -70,7 +70,7 @@ class LocalHashing(Supporting):
             middle = min(int(self.odds) + 1, BUCKETS - 1)
             g = min((middle, middle + 1), key=lambda each: _noise(self.odds, each))
         else:
-            g = whole(self.g, "g")
+            g = positive_integer(self.g, "g")
         if not 2 <= g <= BUCKETS:
             raise NotUnderstood(
                 "g counts the buckets: from two to 65,536.",
@@ -78,7 +78,7 @@ class LocalHashing(Supporting):
                 instead="for example g=2, or leave it out",
             )
         object.__setattr__(self, "g", g)
-        object.__setattr__(self, "prime", whole(self.prime, "prime"))
+        object.__setattr__(self, "prime", positive_integer(self.prime, "prime"))
         if not max(self.k, g) <= self.prime <= PRIME or not fmpz(self.prime).is_prime():
             raise NotUnderstood(
                 "hashing counts modulo a prime: at least k and g, at most 2^31 - 1.",
@@ -106,8 +106,8 @@ class LocalHashing(Supporting):
         return (3,)
 
     def _randomize(self, values: NDArray[Any], coins: Coins) -> NDArray[Any]:
-        a = below(self.prime - 1, len(values), coins) + 1
-        b = below(self.prime, len(values), coins)
+        a = uniform_below(self.prime - 1, len(values), coins) + 1
+        b = uniform_below(self.prime, len(values), coins)
         return np.stack([a, b, others((a * values + b) % self.prime % self.g, self.g, self.hit, coins)], axis=1)
 
     @property
@@ -127,8 +127,8 @@ class LocalHashing(Supporting):
         """Return the supports of every value: the work is n·k, by 32-bit steps from one value to the next."""
         found = np.zeros(self.k, np.int64)
         prime, g = np.uint32(self.prime), np.uint32(self.g)
-        for start in range(0, len(reports), PART):
-            a, residue, bucket = (column.astype(np.uint32) for column in reports[start : start + PART].T)
+        for start in range(0, len(reports), CHUNK_DRAWS):
+            a, residue, bucket = (column.astype(np.uint32) for column in reports[start : start + CHUNK_DRAWS].T)
             for x in range(self.k):
                 found[x] += np.count_nonzero(residue - residue // g * g == bucket)
                 residue += a

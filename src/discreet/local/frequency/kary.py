@@ -16,7 +16,7 @@ from discreet.local.channel import Table, too_large
 from discreet.local.encoding import Numbers
 from discreet.local.frequency.pure_protocol import Supporting
 from discreet.local.randomizer import Counts
-from discreet.local.sampling import below, flips
+from discreet.local.sampling import flips, uniform_below
 
 __all__ = ["KaryResponse", "others"]
 
@@ -87,7 +87,7 @@ def others(values: NDArray[Any], k: int, hit: Fraction, coins: Coins) -> NDArray
     is the one j + 1 places after the value, around the circle.
     """
     lies = ~flips(hit, len(values), coins)
-    moved = below(k - 1, len(values), coins) + 1
+    moved = uniform_below(k - 1, len(values), coins) + 1
     moved *= lies
     moved += values
     moved -= k * (moved >= k)

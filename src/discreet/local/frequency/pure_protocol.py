@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.core.exact import Number, whole
+from discreet.core.exact import Number, positive_integer
 from discreet.local.estimate import Frequencies
 from discreet.local.inputs import share
-from discreet.local.randomizer import PART, Categories, Counts
+from discreet.local.randomizer import CHUNK_DRAWS, Categories, Counts
 
 __all__ = ["BitRows", "Supporting"]
 
@@ -49,7 +49,7 @@ class Supporting(Categories):
         Because  reports are independent, so it is [f·p(1-p) + (1-f)·q(1-q)] / (n·(p-q)²) with p = hit and q = miss;
                  with sampling=True, f·(1-f)/n comes on top (Warner 1965; Wang, Blocki, Li, Jha 2017).
         """
-        people, f = whole(n, "n"), share(frequency)
+        people, f = positive_integer(n, "n"), share(frequency)
         noise = f * self.hit * (1 - self.hit) + (1 - f) * self.miss * (1 - self.miss)
         return float((noise / (self.hit - self.miss) ** 2 + (f * (1 - f) if sampling else 0)) / people)
 
@@ -61,7 +61,7 @@ class Supporting(Categories):
         return float(worst * (1 - worst) / (p - q) ** 2)
 
     @property
-    def pull(self) -> Fraction:
+    def report_influence(self) -> Fraction:
         """The weight of one support, 1/(hit - miss).
 
         Because  a report either supports a value or does not.
@@ -91,6 +91,6 @@ class BitRows(Supporting):
 
     def sketch(self, reports: NDArray[Any]) -> Counts:
         total = np.zeros(self.k, np.int64)
-        for start in range(0, len(reports), PART):
-            total += np.sum(reports[start : start + PART], axis=0, dtype=np.uint32)
+        for start in range(0, len(reports), CHUNK_DRAWS):
+            total += np.sum(reports[start : start + CHUNK_DRAWS], axis=0, dtype=np.uint32)
         return total

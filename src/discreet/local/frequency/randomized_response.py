@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.coins import Coins
-from discreet.core.exact import Number, probability, whole
+from discreet.core.exact import Number, positive_integer, probability
 from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.core.record import recorded
 from discreet.core.text import show
@@ -31,7 +31,7 @@ from discreet.local.channel import Table
 from discreet.local.encoding import Numbers
 from discreet.local.estimate import quantile
 from discreet.local.frequency.pure_protocol import Supporting
-from discreet.local.odds import priced
+from discreet.local.odds import odds_and_epsilon
 from discreet.local.randomizer import Counts
 from discreet.local.sampling import flips
 
@@ -72,7 +72,7 @@ class RandomizedResponse(Supporting):
                     instead='for example p="0.75"',
                 )
             odds = truth / (1 - truth)
-        epsilon, odds = priced(epsilon=self.epsilon, odds=odds)
+        epsilon, odds = odds_and_epsilon(epsilon=self.epsilon, odds=odds)
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "p", odds / (1 + odds))
 
@@ -138,7 +138,7 @@ class RandomizedResponse(Supporting):
 
     def beside_laplace(self, n: int) -> Comparison:
         """Compare with the central model: the same ε spent by a curator who counts and adds Laplace noise."""
-        people = whole(n, "n")
+        people = positive_integer(n, "n")
         central = DiscreteLaplace(1 / self.epsilon).variance / people**2
         return Comparison(epsilon=self.epsilon, n=people, local=self.variance(people), central=central)
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from discreet.core.exact import Number, number, whole
+from discreet.core.exact import Number, number, positive_integer
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.local.estimate import quantile
 from discreet.local.frequency.hadamard import HadamardResponse
@@ -80,7 +80,7 @@ def best(k: int, epsilon: Number, n: int = 10_000, *, longest: int | None = None
 
     `longest` is the most bytes that a report may have.
     """
-    most, extra = None if longest is None else whole(longest, "longest"), number(slack, "slack")
+    most, extra = None if longest is None else positive_integer(longest, "longest"), number(slack, "slack")
     if extra < 0:
         raise NotUnderstood(
             "slack is how much more variance is as good.", code="wrong-argument", instead='for example slack="0.05"'

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.coins import Coins
-from discreet.core.exact import Number, whole
+from discreet.core.exact import Number, positive_integer
 from discreet.core.record import recorded
 from discreet.errors import NotUnderstood
 from discreet.local.channel import Table, too_large
@@ -58,7 +58,7 @@ class SubsetSelection(BitRows):
             sizes = {min(max(1, d), self.k - 1) for d in (middle, middle + 1)}
             size = min(sizes, key=lambda d: _noise(self.k, self.odds, d))
         else:
-            size = whole(self.size, "size")
+            size = positive_integer(self.size, "size")
             if size >= self.k:
                 raise NotUnderstood(
                     "a set of all values says nothing.", code="wrong-argument", instead="leave size= out"

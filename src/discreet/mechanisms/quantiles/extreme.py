@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.exact import Number, log, price, probability, whole
+from discreet.core.exact import Number, log, positive_integer, price, probability
 from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism
 from discreet.core.reach import Neighbours, neighbourhood
@@ -19,9 +19,9 @@ from discreet.core.record import recorded
 from discreet.core.text import show
 from discreet.errors import NotUnderstood
 from discreet.mechanisms.quantiles.histogram import Histogram
-from discreet.mechanisms.quantiles.many import MOST_POINTS
+from discreet.mechanisms.quantiles.many import MAX_POINTS
 
-__all__ = ["Extreme", "ExtremeError", "Side", "depth"]
+__all__ = ["Extreme", "ExtremeError", "Side", "safe_rank"]
 
 Side = Literal["least", "greatest"]
 MISSED = Fraction(1, 20)  # the probability of a value beyond all records
@@ -67,9 +67,9 @@ class Extreme(Mechanism):
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", price(self.epsilon, "epsilon"))
         for name in ("rank", "last", "records"):
-            object.__setattr__(self, name, whole(getattr(self, name), name))
+            object.__setattr__(self, name, positive_integer(getattr(self, name), name))
         object.__setattr__(self, "neighbours", neighbourhood(self.neighbours))
-        if self.side not in ("least", "greatest") or self.last >= MOST_POINTS or not isinstance(self.grouped, bool):
+        if self.side not in ("least", "greatest") or self.last >= MAX_POINTS or not isinstance(self.grouped, bool):
             raise NotUnderstood(
                 "this is the least or the greatest of a grid of at most 2^48 points.",
                 code="wrong-argument",
@@ -113,7 +113,7 @@ class ExtremeError:
         """Return how far the number of records beyond the value can be from `rank`, with this confidence; see
         `QuantilesError`.
         """
-        missed = (1 - probability(confidence, "confidence")) / whole(cells, "cells")
+        missed = (1 - probability(confidence, "confidence")) / positive_integer(cells, "cells")
         return (math.log(self.extreme.last + 1) - log(missed)) / float(self.extreme.rate)
 
     def describe(self) -> str:
@@ -122,7 +122,7 @@ class ExtremeError:
         return f"95 % of the time {self.extreme.rank} records, ± {off}, are {beyond} a released value."
 
 
-def depth(epsilon: Fraction, last: int, records: int, neighbours: Neighbours, *, grouped: bool) -> int:
+def safe_rank(epsilon: Fraction, last: int, records: int, neighbours: Neighbours, *, grouped: bool) -> int:
     """Return the least rank for which a value beyond all records is released rarely (`MISSED`), whatever the data."""
     rate = _rate(epsilon, records, neighbours, grouped=grouped)
     return math.ceil((math.log(last + 1) - log(MISSED)) / float(rate))

@@ -19,10 +19,10 @@ from discreet.core.coins import Coins, Uniform, whole_part
 from discreet.core.exact import Ball, ball, nearest
 from discreet.core.once import once
 
-__all__ = ["Part"]
+__all__ = ["GridRange"]
 
-ROOM = 1 << 62
-FAR = 80  # points further off, in units of 1/rate, are enumerated only if the draw needs them
+MAX_RECORDS = 1 << 62
+MAX_EXPONENT = 80  # points further off, in units of 1/rate, are enumerated only if the draw needs them
 Whole = NDArray[np.int64]
 
 
@@ -38,7 +38,7 @@ class _Slots:
 
 
 @dataclass(frozen=True)
-class Part:
+class GridRange:
     """The points from `low` to before `high`, and cells of points, each of which holds `held` at every one of its
     points.
     """
@@ -49,35 +49,35 @@ class Part:
     width: Whole
     held: Whole
 
-    def with_more(self, point: int, more: int) -> Part:
+    def with_more(self, point: int, more: int) -> GridRange:
         """Return the part with `more` added at one point; every cell must be a single point."""
         place = int(np.searchsorted(self.start, point))
         if place < len(self.start) and self.start[place] == point:
             held = self.held.copy()
             held[place] += more
-            return Part(self.low, self.high, self.start, self.width, held)
+            return GridRange(self.low, self.high, self.start, self.width, held)
         cells = zip((self.start, self.width, self.held), (point, 1, more), strict=True)
-        return Part(self.low, self.high, *(np.insert(each, place, new) for each, new in cells))
+        return GridRange(self.low, self.high, *(np.insert(each, place, new) for each, new in cells))
 
-    def before(self, point: int) -> Part:
+    def before(self, point: int) -> GridRange:
         """Return the part before a point. The point itself can still be chosen, but holds nothing."""
         end = np.minimum(self.start + self.width, point)
         kept = slice(0, int(np.searchsorted(self.start, point)))
-        return Part(self.low, point + 1, self.start[kept], (end - self.start)[kept], self.held[kept])
+        return GridRange(self.low, point + 1, self.start[kept], (end - self.start)[kept], self.held[kept])
 
-    def after(self, point: int) -> Part:
+    def after(self, point: int) -> GridRange:
         """Return the part after a point. The point itself can still be chosen, but holds nothing."""
         end = self.start + self.width
         start = np.maximum(self.start, point + 1)
         kept = slice(int(np.searchsorted(end, point + 1, side="right")), None)
-        return Part(point, self.high, start[kept], (end - start)[kept], self.held[kept])
+        return GridRange(point, self.high, start[kept], (end - start)[kept], self.held[kept])
 
     @once
     def total(self) -> int:
         """The sum of all that the cells hold."""
         if not len(self.held):
             return 0
-        small = int(self.width.max()) * int(self.held.max()) * len(self.held) < ROOM
+        small = int(self.width.max()) * int(self.held.max()) * len(self.held) < MAX_RECORDS
         return int(self.width @ self.held) if small else sum(map(int, self.width.astype(object) * self.held))
 
     def choose(self, aim: Fraction, rate: Fraction, coins: Coins) -> int:
@@ -88,7 +88,7 @@ class Part:
         """
         unit = rate / aim.denominator
         first, second = Uniform(coins.bits(64), 64, coins), Uniform(coins.bits(64), 64, coins)
-        part, before = self._around(aim, math.ceil(FAR / rate))
+        part, before = self._around(aim, math.ceil(MAX_EXPONENT / rate))
         slots = part._slots(aim - before)
         index = _likely_slot(slots, unit, first)
         if index is None:
@@ -98,11 +98,11 @@ class Part:
         place = _place(width, unit * step, second)
         return start + place if slots.falling[index] else start + width - 1 - place
 
-    def _around(self, aim: Fraction, far: int) -> tuple[Part, int]:
+    def _around(self, aim: Fraction, far: int) -> tuple[GridRange, int]:
         """Return a part with all points whose miss is less than `far` above the best one, and the amount held before
         that part.
         """
-        if self.total >= ROOM:
+        if self.total >= MAX_RECORDS:
             return self, 0
         best = max(Fraction(0), -aim, aim - self.total)
         ends = np.cumsum(self.width * self.held)
@@ -117,7 +117,7 @@ class Part:
         high = self.high if end == len(ends) else int(self.start[end])
         kept = slice(first, end)
         before = int(ends[first - 1]) if first else 0
-        return Part(low, high, self.start[kept], self.width[kept], self.held[kept]), before
+        return GridRange(low, high, self.start[kept], self.width[kept], self.held[kept]), before
 
     def _slots(self, aim: Fraction) -> _Slots:
         """Return all runs of points, in order, with misses in units of 1/aim.denominator.
@@ -128,7 +128,7 @@ class Part:
         """
         num, den = aim.numerator, aim.denominator
         start, width, held = self.start, self.width, self.held
-        if den * self.total + abs(num) >= ROOM:
+        if den * self.total + abs(num) >= MAX_RECORDS:
             held = held.astype(object)
         left = np.cumsum(width * held) - width * held
         across = np.flatnonzero((den * left < num) & (den * (left + width * held) > num))

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import NotUnderstood
-from discreet.mechanisms.quantiles.grid_choice import Part
+from discreet.mechanisms.quantiles.grid_choice import GridRange
 from discreet.mechanisms.secret import kinds, row
 
 __all__ = ["Histogram"]
 
-FAR = 1 << 62  # beyond every grid
+BEYOND_GRID = 1 << 62  # beyond every grid
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class Histogram:
                 instead="pass np.round(x / step).astype(int)",
             )
         if values.dtype != np.int64:
-            values = np.array([max(-FAR, min(FAR, int(each))) for each in values], np.int64)
+            values = np.array([max(-BEYOND_GRID, min(BEYOND_GRID, int(each))) for each in values], np.int64)
         value, count = np.unique(values, return_counts=True)
         return cls(1, np.zeros(len(value), np.int64), value, count.astype(np.int64))
 
@@ -53,7 +53,7 @@ class Histogram:
         group = np.repeat(np.arange(len(groups)), [len(each) for each in places])
         return Histogram(len(groups), group, self.value[all_], self.count[all_])
 
-    def parts(self, last: int, fine: int = 1) -> Iterator[Part]:
+    def parts(self, last: int, fine: int = 1) -> Iterator[GridRange]:
         """Yield for each group all records, clamped to the grid from 0 to `last`, each value as a cell of `fine`
         points.
         """
@@ -64,4 +64,4 @@ class Histogram:
             if end > first and (inside[0] != value[0] or inside[-1] != value[-1]):
                 inside, first_at = np.unique(inside, return_index=True)
                 count = np.add.reduceat(count, first_at)
-            yield Part(0, (last + 1) * fine, inside * fine, np.full(len(inside), fine, np.int64), count)
+            yield GridRange(0, (last + 1) * fine, inside * fine, np.full(len(inside), fine, np.int64), count)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.exact import Number, log, probability, whole
+from discreet.core.exact import Number, log, positive_integer, probability
 from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism
 from discreet.core.once import once
@@ -25,18 +25,18 @@ from discreet.core.reach import Neighbours
 from discreet.core.record import recorded
 from discreet.core.text import show
 from discreet.errors import NotUnderstood
-from discreet.mechanisms.quantiles.grid_choice import Part
+from discreet.mechanisms.quantiles.grid_choice import GridRange
 from discreet.mechanisms.quantiles.histogram import Histogram
 from discreet.mechanisms.quantiles.many import Quantiles
 
-__all__ = ["Edges", "EdgesError", "shift_for"]
+__all__ = ["QuantileIntervalError", "QuantileIntervalMechanism", "shift_for"]
 
 CONVENTION = 1  # definitions of a quantile differ by less than one record
 
 
 @recorded("edges/1")
 @dataclass(frozen=True, kw_only=True)
-class Edges(Mechanism):
+class QuantileIntervalMechanism(Mechanism):
     """For each group a value about `shift` records below a quantile, and one as far above it: whole numbers of a grid.
 
     Given    a unit has at most `records` records, in any groups if `grouped`, else in one. Records outside the grid
@@ -77,7 +77,7 @@ class Edges(Mechanism):
         for name in ("epsilon", "last", "records"):
             object.__setattr__(self, name, getattr(whole_, name))
         object.__setattr__(self, "q", whole_.at[0])
-        object.__setattr__(self, "shift", whole(self.shift, "shift"))
+        object.__setattr__(self, "shift", positive_integer(self.shift, "shift"))
         object.__setattr__(self, "neighbours", self._one.neighbours)  # its constructor refuses invalid fields
 
     @once
@@ -109,7 +109,7 @@ class Edges(Mechanism):
                 found[row, group] = padded.choose(aim, self.rate, coins)
         return found
 
-    def _aims(self, part: Part) -> Iterator[tuple[Part, Fraction]]:
+    def _aims(self, part: GridRange) -> Iterator[tuple[GridRange, Fraction]]:
         """Yield the records with the added ones, and the rank that is aimed at among them: for the lower end, then the
         upper.
         """
@@ -122,15 +122,15 @@ class Edges(Mechanism):
         return 2 * self._one.loss
 
     @property
-    def error(self) -> EdgesError:
-        return EdgesError(self)
+    def error(self) -> QuantileIntervalError:
+        return QuantileIntervalError(self)
 
 
 @dataclass(frozen=True)
-class EdgesError:
+class QuantileIntervalError:
     """The error of the interval: how surely it contains the quantile, and how many records it can span."""
 
-    edges: Edges
+    edges: QuantileIntervalMechanism
 
     def beyond(self, confidence: Number = 0.95) -> int:
         """Return the number of records by which an end may lie on the wrong side of the quantile, with this confidence.
@@ -163,11 +163,11 @@ class EdgesError:
         )
 
 
-def _needed(m: Edges, confidence: Fraction) -> float:
+def _needed(m: QuantileIntervalMechanism, confidence: Fraction) -> float:
     """Return the number of records by which both choices are off at most, with this confidence."""
     return (math.log(m.last) - log((1 - confidence) / 2)) / float(m.rate)
 
 
 def shift_for(confidence: Fraction, **said: Any) -> int:
     """Return the least `shift` for which both ends are on their sides of the quantile with this confidence."""
-    return math.ceil(_needed(Edges(shift=1, **said), confidence)) + CONVENTION
+    return math.ceil(_needed(QuantileIntervalMechanism(shift=1, **said), confidence)) + CONVENTION

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.exact import Number, log, number, price, probability, whole
+from discreet.core.exact import Number, log, number, positive_integer, price, probability
 from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism
 from discreet.core.once import once
@@ -28,16 +28,16 @@ from discreet.core.reach import Neighbours, neighbourhood
 from discreet.core.record import recorded
 from discreet.core.text import show
 from discreet.errors import NotUnderstood
-from discreet.mechanisms.quantiles.grid_choice import Part
+from discreet.mechanisms.quantiles.grid_choice import GridRange
 from discreet.mechanisms.quantiles.histogram import Histogram
 
-__all__ = ["MOST_POINTS", "Quantiles", "QuantilesError"]
+__all__ = ["MAX_POINTS", "Quantiles", "QuantilesError"]
 
-MOST_POINTS = 1 << 48  # of a grid
-FINEST = 1 << 12  # points of a cell
-LONGEST = 1 << 62  # of all points of a grid
+MAX_POINTS = 1 << 48  # of a grid
+MAX_CELL_POINTS = 1 << 12  # points of a cell
+MAX_GRID_POINTS = 1 << 62  # of all points of a grid
 DENOMINATOR = 10**6  # of all quantiles together
-MOST = 100  # quantiles at once
+MAX_QUANTILES = 100  # quantiles at once
 
 
 @dataclass(frozen=True)
@@ -152,12 +152,12 @@ class Quantiles(Mechanism):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", price(self.epsilon, "epsilon"))
-        object.__setattr__(self, "last", whole(self.last, "last"))
-        object.__setattr__(self, "records", whole(self.records, "records"))
+        object.__setattr__(self, "last", positive_integer(self.last, "last"))
+        object.__setattr__(self, "records", positive_integer(self.records, "records"))
         object.__setattr__(self, "neighbours", neighbourhood(self.neighbours))
-        if not isinstance(self.at, (tuple, list)) or not 1 <= len(self.at) <= MOST:
+        if not isinstance(self.at, (tuple, list)) or not 1 <= len(self.at) <= MAX_QUANTILES:
             raise NotUnderstood(
-                f"1 to {MOST} quantiles are asked for at once.",
+                f"1 to {MAX_QUANTILES} quantiles are asked for at once.",
                 code="wrong-argument",
                 instead='at=("0.25", "0.5", "0.75")',
             )
@@ -169,8 +169,8 @@ class Quantiles(Mechanism):
                 instead='for example at=("0.25", "0.5", "0.75")',
             )
         object.__setattr__(self, "at", at)
-        fine = self._fine if self.fine is None else whole(self.fine, "fine")
-        if self.last >= MOST_POINTS or not isinstance(self.grouped, bool) or (self.last + 1) * fine > LONGEST:
+        fine = self._fine if self.fine is None else positive_integer(self.fine, "fine")
+        if self.last >= MAX_POINTS or not isinstance(self.grouped, bool) or (self.last + 1) * fine > MAX_GRID_POINTS:
             raise NotUnderstood(
                 "the grid has at most 2^48 points.", code="wrong-argument", instead="for example last=1000000"
             )
@@ -182,7 +182,7 @@ class Quantiles(Mechanism):
         if len(self.at) == 1:
             return 1
         small = math.lcm(*(each.denominator for each in self.at)).bit_length()
-        return min(FINEST, 1 << 30 - small, max(LONGEST // (self.last + 1), 1))
+        return min(MAX_CELL_POINTS, 1 << 30 - small, max(MAX_GRID_POINTS // (self.last + 1), 1))
 
     @property
     def squares(self) -> Fraction:
@@ -222,7 +222,7 @@ class Quantiles(Mechanism):
                 found[index, group] = point // self.fine
         return found
 
-    def _chosen(self, choice: _Choice, part: Part, coins: Coins) -> Iterator[tuple[int, int]]:
+    def _chosen(self, choice: _Choice, part: GridRange, coins: Coins) -> Iterator[tuple[int, int]]:
         """Yield a point for this quantile, then for those below and above it.
 
         The number of coins depends on the tree alone, up to the rare further bits of a uniform number.
@@ -261,7 +261,7 @@ class QuantilesError:
                  by (1-q)·t, and to that comes its own choice.
         """
         m = self.quantiles
-        missed = (1 - probability(confidence, "confidence")) / whole(cells, "cells")
+        missed = (1 - probability(confidence, "confidence")) / positive_integer(cells, "cells")
         found = [0.0] * len(m.at)
 
         def walk(choice: _Choice, carried: float) -> None:

@@ -24,8 +24,8 @@ from discreet.mechanisms.secret import rational, row, to_float
 
 __all__ = ["Quantile", "QuantileError"]
 
-FAR = Fraction(1 << 1000)
-MOST = 1 << 50  # grid points that a float can still tell apart
+MAX_BOUND = Fraction(1 << 1000)
+MAX_GRID_POINTS = 1 << 50  # grid points that a float can still tell apart
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Quantile(Mechanism):
                 code="wrong-argument",
                 instead="leave step out, or take a finer one",
             )
-        if self.q.denominator > 10**6 or (high - low) / step > MOST:
+        if self.q.denominator > 10**6 or (high - low) / step > MAX_GRID_POINTS:
             raise NotUnderstood(
                 "q takes up to six decimals, and the grid up to 2^50 points.",
                 code="wrong-argument",
@@ -134,7 +134,7 @@ class Quantile(Mechanism):
         """Round every record to the grid, as a function of that record alone, and return the slots."""
         values = row(exact, missing=True)
         if values.dtype.kind == "O":
-            values = np.array([to_float(rational(value, nan=self.bounds[0], far=FAR)) for value in values])
+            values = np.array([to_float(rational(value, nan=self.bounds[0], far=MAX_BOUND)) for value in values])
         low, high = float(self.bounds[0]), float(self.bounds[1])
         inside = np.clip(np.nan_to_num(values.astype(np.float64), nan=low, posinf=high, neginf=low), low, high)
         place = np.floor((inside - low) / float(self.step) + 0.5).astype(np.int64)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.exact import Number, positive, price, whole
+from discreet.core.exact import Number, positive, positive_integer, price
 from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism
 from discreet.core.reach import Neighbours, neighbourhood
@@ -19,12 +19,12 @@ from discreet.core.text import show
 from discreet.mechanisms.quantiles.histogram import Histogram
 from discreet.mechanisms.selection.selection import Exponential
 
-__all__ = ["Ceiling", "CeilingError"]
+__all__ = ["UpperBoundError", "UpperBoundMechanism"]
 
 
 @recorded("ceiling/1")
 @dataclass(frozen=True, kw_only=True)
-class Ceiling(Mechanism):
+class UpperBoundMechanism(Mechanism):
     """Select one of the rungs 0 … `last` by how many records are above it.
 
     If two neighbouring rungs have equally many records above them, the higher one is e^slope times less likely.
@@ -59,7 +59,7 @@ class Ceiling(Mechanism):
         object.__setattr__(self, "epsilon", price(self.epsilon, "epsilon"))
         object.__setattr__(self, "slope", positive(self.slope, "slope"))
         for name in ("last", "records"):
-            object.__setattr__(self, name, whole(getattr(self, name), name))
+            object.__setattr__(self, name, positive_integer(getattr(self, name), name))
         object.__setattr__(self, "neighbours", neighbourhood(self.neighbours))
 
     @property
@@ -92,15 +92,15 @@ class Ceiling(Mechanism):
         return self.choose.loss
 
     @property
-    def error(self) -> CeilingError:
-        return CeilingError(self)
+    def error(self) -> UpperBoundError:
+        return UpperBoundError(self)
 
 
 @dataclass(frozen=True)
-class CeilingError:
+class UpperBoundError:
     """The error of a chosen upper bound: how many records may be above it."""
 
-    ceiling: Ceiling
+    ceiling: UpperBoundMechanism
 
     def above(self, rungs: int, confidence: Number = 0.95) -> float:
         """Bound the number of records above the released bound, with this confidence, relative to a rung further up.

@@ -16,7 +16,7 @@ from discreet.mechanisms.secret import rational, row, to_float
 
 __all__ = ["Scores"]
 
-FAR = Fraction(10) ** 400
+MAX_SCORE = Fraction(10) ** 400
 
 
 class Scores:
@@ -104,4 +104,4 @@ def _extended(value: Any) -> Fraction | float:
             return -math.inf
         if math.isinf(value):
             return math.inf if value > 0 else -math.inf
-    return value if isinstance(value, Fraction) else rational(value, nan=Fraction(0), far=FAR)
+    return value if isinstance(value, Fraction) else rational(value, nan=Fraction(0), far=MAX_SCORE)

@@ -19,7 +19,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.exact import Ball, Number, ball, log, nearest, nearest_all, positive, price, probability, whole
+from discreet.core.exact import (
+    Ball,
+    Number,
+    ball,
+    log,
+    nearest,
+    nearest_all,
+    positive,
+    positive_integer,
+    price,
+    probability,
+)
 from discreet.core.laws.argmax import GUMBEL, NEVER, ONE_SIDED, TWO_SIDED, Jitter, race
 from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism
@@ -149,7 +160,7 @@ class Selection(Mechanism):
 
     def top(self, k: int) -> TopK:
         """Return the mechanism that selects the k best, one after the other; its loss is k times as large."""
-        return TopK(choose=self, k=whole(k, "k"))
+        return TopK(choose=self, k=positive_integer(k, "k"))
 
 
 @dataclass(frozen=True)
@@ -173,7 +184,7 @@ class SelectionError:
                  where `best` candidates share the best score, and there are fewer than `candidates` of them. For the
                  exponential mechanism that is (ln(candidates/best) + ln(1/(1 - confidence)))/rate.
         """
-        n, top = whole(candidates, "candidates"), whole(best, "best")
+        n, top = positive_integer(candidates, "candidates"), positive_integer(best, "best")
         allowed = log(1 - probability(confidence, "confidence")) - math.log(n)
         low, high = 0.0, 1.0
         while self.selection.log_tail(high, top) > allowed:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.exact import Number, probability, whole
+from discreet.core.exact import Number, positive_integer, probability
 from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism
 from discreet.core.once import once
@@ -21,12 +21,12 @@ from discreet.errors import NotUnderstood
 from discreet.mechanisms.secret import read
 from discreet.mechanisms.selection.selection import Selection, TopK
 
-__all__ = ["Places", "PlacesError"]
+__all__ = ["TopKRanking", "TopKRankingError"]
 
 
 @recorded("places/1")
 @dataclass(frozen=True, kw_only=True)
-class Places(Mechanism):
+class TopKRanking(Mechanism):
     """Release for each of `among` groups its place among the first k, as k, k - 1, … 1; zero for all others.
 
     With `least`, the first are those with the lowest scores, and places are negative: in both cases sorting by place
@@ -48,8 +48,8 @@ class Places(Mechanism):
     unit: str = "person"
 
     def __post_init__(self) -> None:
-        whole(self.k, "k")
-        if not isinstance(self.choose, Selection) or not self.k < whole(self.among, "among"):
+        positive_integer(self.k, "k")
+        if not isinstance(self.choose, Selection) or not self.k < positive_integer(self.among, "among"):
             raise NotUnderstood(
                 "the first k are chosen among more than k groups.",
                 code="wrong-argument",
@@ -80,8 +80,8 @@ class Places(Mechanism):
         return self._top.loss
 
     @property
-    def error(self) -> PlacesError:
-        return PlacesError(self)
+    def error(self) -> TopKRankingError:
+        return TopKRankingError(self)
 
     @property
     def neighbours(self) -> Neighbours:
@@ -89,10 +89,10 @@ class Places(Mechanism):
 
 
 @dataclass(frozen=True)
-class PlacesError:
+class TopKRankingError:
     """The error of a private top-k: by how much a group that is left out can be better than a chosen one."""
 
-    places: Places
+    places: TopKRanking
 
     def gap(self, confidence: Number = 0.95) -> float:
         """Return the gap by which no group left out is better than any chosen one, with this confidence.

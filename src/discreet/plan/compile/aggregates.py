@@ -12,21 +12,31 @@ from typing import NamedTuple
 from discreet.catalogue.schema import Table
 from discreet.errors import NotAllowed, NotUnderstood, Place
 from discreet.mechanisms.quantiles.extreme import Side
-from discreet.plan.compile.split import Question
-from discreet.plan.compile.types import FINE, is_unit, step_of, typed, unbounded
+from discreet.plan.compile.split import SplitQuery
+from discreet.plan.compile.types import DEFAULT_STEP_DIGITS, is_unit, step_of, typed, unbounded
 from discreet.plan.expressions.tree import Apply, Literal, Tree, Typed
-from discreet.plan.measures.distinct import Distinct, UnitsWhere, owners
-from discreet.plan.measures.measure import MOST_STEPS, Measure
+from discreet.plan.measures.distinct import Distinct, UnitsWhere, is_unit_where
+from discreet.plan.measures.measure import MAX_STEPS, Measure
 from discreet.plan.measures.mode import Mode
 from discreet.plan.measures.moments import Moments
 from discreet.plan.measures.quantile_interval import QuantileInterval
-from discreet.plan.measures.quantiles import Extremes, Ranks
+from discreet.plan.measures.quantiles import Extremes, QuantileMeasure
 from discreet.plan.measures.statistic import ROWS, UNITS, Statistic
 from discreet.plan.measures.sums import Sums
 from discreet.plan.reading import Reading
 from discreet.sql import query as q
 
-__all__ = ["ORDERED", "chosen", "commonest", "family", "measures", "named", "numbered", "people", "statistic_of"]
+__all__ = [
+    "ORDERED",
+    "column_text",
+    "counts_units",
+    "day_number",
+    "measure_family",
+    "measures",
+    "mode_measure",
+    "selection_measure",
+    "statistic_of",
+]
 
 SMALLEST = Fraction(1, 10**300)  # the smallest step of a value; its reciprocal is the largest
 
@@ -40,7 +50,7 @@ COARSE = {  # degrees of moments: decimal digits, and the most steps, so that pr
 EITHER = ("present", "covar_samp", "covar_pop", "corr")  # the same for (x, y) and (y, x)
 
 
-class Asked(NamedTuple):
+class RequestedStatistic(NamedTuple):
     """The statistic that an aggregate reads, and the expressions that it is computed from."""
 
     statistic: Statistic
@@ -48,13 +58,13 @@ class Asked(NamedTuple):
     place: Place
 
 
-def measures(question: Question) -> tuple[tuple[Measure, ...], tuple[Reading, ...]]:
+def measures(question: SplitQuery) -> tuple[tuple[Measure, ...], tuple[Reading, ...]]:
     """Return the fewest measures that answer all aggregates of `question`, and the reading of each aggregate."""
     asked = _aligned([_asked(each, question) for each in question.aggregates])
-    together: dict[tuple[str, tuple[Typed, ...]], list[Asked]] = {}  # those that one measure answers
+    together: dict[tuple[str, tuple[Typed, ...]], list[RequestedStatistic]] = {}  # those that one measure answers
     for each in asked:
         if each.of:
-            together.setdefault((family(each.statistic), each.of), []).append(each)
+            together.setdefault((measure_family(each.statistic), each.of), []).append(each)
     rows = any(each.statistic == ROWS for each in asked)
     found: list[Measure] = []
     at: dict[tuple[Statistic, tuple[Typed, ...]], int] = {}
@@ -71,7 +81,7 @@ def measures(question: Question) -> tuple[tuple[Measure, ...], tuple[Reading, ..
     return tuple(found), tuple(Reading(statistic=each.statistic, measure=at[each.statistic, each.of]) for each in asked)
 
 
-def _aligned(asked: list[Asked]) -> list[Asked]:
+def _aligned(asked: list[RequestedStatistic]) -> list[RequestedStatistic]:
     """Order pairs of expressions as REGR_SLOPE or the first aggregate has them, so that one measure answers all."""
     orders: list[tuple[Typed, ...]] = [each.of for each in asked if each.statistic.name == "regr_slope"]
     found = []
@@ -85,13 +95,13 @@ def _aligned(asked: list[Asked]) -> list[Asked]:
     return found
 
 
-def people(aggregate: q.Aggregate, question: Question) -> bool:
+def counts_units(aggregate: q.Aggregate, question: SplitQuery) -> bool:
     """Return True if `aggregate` is COUNT(DISTINCT unit), which counts privacy units."""
     counts = aggregate.distinct and aggregate.function == "count"
     return counts and is_unit(aggregate.argument, question.table, question.alias)
 
 
-def named(argument: q.Expression | None) -> str:
+def column_text(argument: q.Expression | None) -> str:
     """Return the name of a column, or `…` for any other expression."""
     return (None if argument is None else argument.column) or "…"
 
@@ -99,12 +109,12 @@ def named(argument: q.Expression | None) -> str:
 # ── what is asked ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _asked(aggregate: q.Aggregate, question: Question) -> Asked:
+def _asked(aggregate: q.Aggregate, question: SplitQuery) -> RequestedStatistic:
     function, argument, place = aggregate.function, aggregate.argument, aggregate.place
-    if people(aggregate, question):
-        return Asked(UNITS, (), place)
+    if counts_units(aggregate, question):
+        return RequestedStatistic(UNITS, (), place)
     if argument is None:
-        return Asked(ROWS, (), place)
+        return RequestedStatistic(ROWS, (), place)
     table = question.table.counting if function == "count" else question.table
     what = typed(argument, table, question.alias)
     if aggregate.distinct:
@@ -112,19 +122,21 @@ def _asked(aggregate: q.Aggregate, question: Question) -> Asked:
             raise NotAllowed(
                 f"{function.upper()} of DISTINCT values cannot be answered privately.",
                 code="not-answered",
-                instead=f"COUNT(DISTINCT {named(argument)}), or leave DISTINCT out",
+                instead=f"COUNT(DISTINCT {column_text(argument)}), or leave DISTINCT out",
                 place=place,
             )
-        return Asked(Statistic("distinct"), (what,), place)
+        return RequestedStatistic(Statistic("distinct"), (what,), place)
     if function == "count":
         whole = argument.literal is not None
-        return Asked(ROWS, (), place) if whole else Asked(Statistic("present"), (what,), place)
-    if (known := statistic_of(aggregate, what, named(argument))) is not None:
-        return Asked(known, (what if known.name == "mode" else numbered(what),), place)
+        return (
+            RequestedStatistic(ROWS, (), place) if whole else RequestedStatistic(Statistic("present"), (what,), place)
+        )
+    if (known := statistic_of(aggregate, what, column_text(argument))) is not None:
+        return RequestedStatistic(known, (what if known.name == "mode" else day_number(what),), place)
     of = (what, *(typed(each, question.table, question.alias) for each in aggregate.more))
     for each, written in zip(of, (argument, *aggregate.more), strict=True):
         _numeric(each, function, written.place)
-    return Asked(Statistic("present" if function == "regr_count" else function), of, place)
+    return RequestedStatistic(Statistic("present" if function == "regr_count" else function), of, place)
 
 
 def _numeric(what: Typed, function: str, place: Place) -> None:
@@ -148,23 +160,23 @@ def _numeric(what: Typed, function: str, place: Place) -> None:
 # ── what is measured ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _measure(group: list[Asked], question: Question, *, missing: bool) -> Measure:
+def _measure(group: list[RequestedStatistic], question: SplitQuery, *, missing: bool) -> Measure:
     """Return the measure that answers every aggregate in `group`, and also COUNT(*) if `missing` is set."""
     functions, of, place, table = {each.statistic.name for each in group}, group[0].of, group[0].place, question.table
     trees = tuple(each.tree for each in of)
-    kind = family(group[0].statistic)
+    kind = measure_family(group[0].statistic)
     if kind == "distinct":
-        return (UnitsWhere if owners(trees[0], question.unit) else Distinct)(of=trees[0])
+        return (UnitsWhere if is_unit_where(trees[0], question.unit) else Distinct)(of=trees[0])
     if kind == "mode":
-        return commonest(of[0])
+        return mode_measure(of[0])
     if kind:
         statistics = {each.statistic for each in group}
-        return chosen(statistics, of[0], _range(of[0], table, place, ORDERED, MOST_STEPS), place)
+        return selection_measure(statistics, of[0], _range(of[0], table, place, ORDERED, MAX_STEPS), place)
     if functions == {"present"}:
         tree = trees[0] if len(of) == 1 else _both(of)
         return Sums(parts=("present", "missing") if missing else ("present",), of=tree)
     if functions <= {"present", "sum", "avg"} and len(of) == 1:
-        low, high, step = _range(of[0], table, place, FINE, MOST_STEPS)
+        low, high, step = _range(of[0], table, place, DEFAULT_STEP_DIGITS, MAX_STEPS)
         parts = ("sum",) if functions == {"sum"} and not missing else ("low", "high")
         return Sums(parts=parts + ("missing",) * missing, of=trees[0], low=low, high=high, step=step)
     degree = _degree(functions, len(of))
@@ -202,12 +214,12 @@ def _range(what: Typed, table: Table, place: Place, fine: int, most: int) -> tup
             instead="multiply it by a constant first",
             place=place,
         )
-    while most < MOST_STEPS and (bounds[1] - bounds[0]) / step > most - 2:
+    while most < MAX_STEPS and (bounds[1] - bounds[0]) / step > most - 2:
         step *= 10
     low, high = math.floor(bounds[0] / step), math.ceil(bounds[1] / step)
     if low == high:
-        low, high = (min(low, 0), max(high, 1)) if most == MOST_STEPS else (low, low + 1)
-    if max(abs(low), abs(high)) > MOST_STEPS or high - low > most:
+        low, high = (min(low, 0), max(high, 1)) if most == MAX_STEPS else (low, low + 1)
+    if max(abs(low), abs(high)) > MAX_STEPS or high - low > most:
         raise NotAllowed(
             "the range of this expression has too many steps for an exact sum.",
             code="too-wide",
@@ -261,7 +273,7 @@ def statistic_of(aggregate: q.Aggregate, what: Typed, named: str) -> Statistic |
     return Statistic(said.removeprefix("quantile_") if said in BOUNDS else "quantile", at)
 
 
-def numbered(what: Typed) -> Typed:
+def day_number(what: Typed) -> Typed:
     """Return a date as its day number, from which quantiles are selected; return any other expression as it is."""
     if what.kind != "date":
         return what
@@ -269,15 +281,17 @@ def numbered(what: Typed) -> Typed:
     return Typed(tree=tree, kind="integer", bounds=what.bounds)
 
 
-def family(statistic: Statistic) -> str:
+def measure_family(statistic: Statistic) -> str:
     """Name the measure that aggregates of one expression share; all that are summed share one, and all quantiles."""
     if statistic.name in ("low", "high"):
         return f"ends {statistic.at}"
     return statistic.name if statistic.name in ("distinct", "least", "greatest", "mode", "quantile") else ""
 
 
-def chosen(statistics: set[Statistic], what: Typed, span: tuple[int, int, Fraction], place: Place) -> Measure:
-    """Return the measure that selects values for all `statistics`, which are of one `family`."""
+def selection_measure(
+    statistics: set[Statistic], what: Typed, span: tuple[int, int, Fraction], place: Place
+) -> Measure:
+    """Return the measure that selects values for all `statistics`, which are of one `measure_family`."""
     low, high, step = span
     if high - low > 1 << 47:
         raise NotAllowed(
@@ -294,10 +308,10 @@ def chosen(statistics: set[Statistic], what: Typed, span: tuple[int, int, Fracti
     if Statistic("quantile", at[0]) not in statistics:
         return QuantileInterval(of=what.tree, q=at[0], low=low, high=high, step=step)
     assert math.lcm(*(each.denominator for each in at)) <= 10**6
-    return Ranks(of=what.tree, at=at, low=low, high=high, step=step)
+    return QuantileMeasure(of=what.tree, at=at, low=low, high=high, step=step)
 
 
-def commonest(what: Typed) -> Measure:
+def mode_measure(what: Typed) -> Measure:
     """Return the measure of MODE."""
     assert what.kind is not None
     assert what.domain is not None

@@ -21,34 +21,34 @@ from discreet.core.laws.law import NoiseFamily
 from discreet.core.laws.price import price_of
 from discreet.core.loss import Loss
 from discreet.errors import Refusal
-from discreet.plan.counts import ALL, counted
+from discreet.plan.counts import ALL, counted_conditions
 from discreet.plan.draft import Alternative, Draft
-from discreet.plan.measures.count_batch import Batch
-from discreet.plan.measures.grouping_sets import MOST_GROUPS, MOST_KEYS, Totals
+from discreet.plan.measures.count_batch import CountBatch
+from discreet.plan.measures.grouping_sets import MAX_GROUPS, MAX_KEYS, GroupingSets
 from discreet.plan.measures.measure import Measure
 from discreet.plan.measures.statistic import Statistic
-from discreet.plan.measures.top_k import MOST, MOST_SCORES, TopK
+from discreet.plan.measures.top_k import MAX_CHOSEN_GROUPS, MAX_SCORES, TopK
 from discreet.plan.plan import Plan
 from discreet.plan.pricing import counted_error, plans_for
 from discreet.plan.reading import Reading
 from discreet.plan.regions import Regions, regions
-from discreet.postprocess.intervals import flatten, released_names
+from discreet.postprocess.intervals import over_released, released_names
 from discreet.sql import query as q
 
 if TYPE_CHECKING:
     from discreet.matrix.designs import Design
 
-__all__ = ["alternatives", "foremost"]
+__all__ = ["alternatives", "top_k_of"]
 
 CLEAR = 0.97  # an alternative is worth taking below this share of the ordinary squared error
 
-MOST_PLANNED = 512  # regions of several questions that are planned as one, so that it takes seconds
+MAX_PLANNED = 512  # regions of several questions that are planned as one, so that it takes seconds
 
-MOST_INSIDE = 128  # … and of one question, so that it takes one or two: that is before anything is paid
+MAX_INSIDE = 128  # … and of one question, so that it takes one or two: that is before anything is paid
 
-MOST_NUMBERS = 1 << 18  # … of all groups together
+MAX_NUMBERS = 1 << 18  # … of all groups together
 
-MOST_PRIVATE = 20  # … and of each group, where the number of groups is private
+MAX_PRIVATE = 20  # … and of each group, where the number of groups is private
 
 
 # ── one question ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -56,22 +56,22 @@ MOST_PRIVATE = 20  # … and of each group, where the number of groups is privat
 
 def alternatives(draft: Draft) -> Draft:
     """Add to `draft` the other measures that answer the same question, where they err less."""
-    trees = {repr(each): None if each == ALL else each for each in counted(draft)}
+    trees = {repr(each): None if each == ALL else each for each in counted_conditions(draft)}
     if len(trees) < 2 or draft.sets:
-        return tabled(draft)
+        return with_grouping_sets(draft)
     if draft.private and not draft.catalogue.budget.events:  # pricing refuses such a question
         return draft
-    room = MOST_PRIVATE if draft.private else MOST_NUMBERS // max(1, math.prod(key.size for key in draft.keys))
-    most = min(MOST_INSIDE, room)
+    room = MAX_PRIVATE if draft.private else MAX_NUMBERS // max(1, math.prod(key.size for key in draft.keys))
+    most = min(MAX_INSIDE, room)
     found = regions([trees[name] for name in sorted(trees)], most) if most > 1 and not draft.alternatives else None
-    return draft if found is None or not found.codes else joined(draft, found)
+    return draft if found is None or not found.codes else with_count_batches(draft, found)
 
 
-def joined(draft: Draft, found: Regions) -> Draft:
+def with_count_batches(draft: Draft, found: Regions) -> Draft:
     """Add to a question that only counts rows the combinations of regions that may be measured instead."""
     many = len(found.codes)
-    work.spend(work.REGION * many * min(many, MOST_INSIDE), draft.view.place)
-    best, readings = dict[NoiseFamily, Batch](), other_readings(draft, found)
+    work.spend(work.REGION * many * min(many, MAX_INSIDE), draft.view.place)
+    best, readings = dict[NoiseFamily, CountBatch](), other_readings(draft, found)
     for plan in plans_for(draft, Fraction(1)):
         family = price_of(plan.loss).family
         errors = [(_error(each, design, plan), n, each) for n, (each, design) in enumerate(_batches(found, family))]
@@ -91,22 +91,22 @@ def joined(draft: Draft, found: Regions) -> Draft:
 def other_readings(draft: Draft, found: Regions) -> tuple[Reading, ...]:
     """Return each count as a reading of the regions that it counts."""
     place = {repr(each): n for n, each in enumerate(found.conditions)}
-    own = [place[repr(None if each == ALL else each)] for each in counted(draft)]
+    own = [place[repr(None if each == ALL else each)] for each in counted_conditions(draft)]
     inside = [Statistic("regions", regions="".join(code[n] for code in found.codes)) for n in own]
     return tuple(Reading(statistic=each, measure=0) for each in inside)
 
 
-def _error(batch: Batch, design: Design, plan: Plan) -> float:
+def _error(batch: CountBatch, design: Design, plan: Plan) -> float:
     """Return the mean squared error of a count that is read from `batch`, at the cost of the measures of `plan`."""
     cost, setting = sum((each.loss for each in plan.mechanisms), start=Loss.ZERO), plan.setting
     return design.mean([batch.law(price_of(cost), setting).variance])
 
 
-def _batches(found: Regions, family: NoiseFamily) -> list[tuple[Batch, Design]]:
+def _batches(found: Regions, family: NoiseFamily) -> list[tuple[CountBatch, Design]]:
     """Return the batches that may be released for these regions; one that is too large for the record is left out."""
     batches = []
     for design in designs(found, family):
-        batch = Batch(of=found.code, values=found.codes, strategy=design.strategies[0])
+        batch = CountBatch(of=found.code, values=found.codes, strategy=design.strategies[0])
         try:
             record.write(batch)
         except Refusal:
@@ -123,24 +123,24 @@ def designs(found: Regions, family: NoiseFamily) -> list[Design]:
     return [each for each in designs(Dense.of(found.matrix), family) if each.axis is not None]
 
 
-def tabled(draft: Draft) -> Draft:
+def with_grouping_sets(draft: Draft) -> Draft:
     """Add to a question with several groupings the tables that may be measured instead of the finest groups."""
-    measure = draft.measures[0].single if len(draft.measures) == 1 else None
+    measure = draft.measures[0].as_sum if len(draft.measures) == 1 else None
     sizes = tuple(key.size for key in draft.keys)
-    few = 0 < len(sizes) <= MOST_KEYS and 1 < math.prod(sizes) <= MOST_GROUPS
+    few = 0 < len(sizes) <= MAX_KEYS and 1 < math.prod(sizes) <= MAX_GROUPS
     if not draft.sets or draft.private or not few or measure is None:
         return draft
     if measure.summed and measure.low < 0 < measure.high and draft.setting.neighbours.changes > 1:
         return draft
-    from discreet.matrix.grouping_sets import best_totals  # noqa: PLC0415
+    from discreet.matrix.grouping_sets import best_grouping_sets  # noqa: PLC0415
 
     asked = tuple(tuple(sorted(each)) for each in draft.sets)
     work.spend(work.SET * len(asked) ** 2, draft.view.place)
     found = list(draft.alternatives)
     for family in (LAPLACE, GAUSSIAN):
-        best = best_totals(sizes, asked, family)
+        best = best_grouping_sets(sizes, asked, family)
         if best is not None and best.ratio <= CLEAR:
-            totals = Totals(of=measure, sizes=sizes, asked=asked, tables=best.tables, weights=best.weights)
+            totals = GroupingSets(of=measure, sizes=sizes, asked=asked, tables=best.tables, weights=best.weights)
             found.append(Alternative(measures=(totals,), readings=draft.readings, family=family))
     return replace(draft, alternatives=tuple(found))
 
@@ -148,24 +148,24 @@ def tabled(draft: Draft) -> Draft:
 # ── which questions ask for it ───────────────────────────────────────────────────────────────────────────────────
 
 
-def foremost(view: q.Select, measures: tuple[Measure, ...], among: int) -> TopK | None:
+def top_k_of(view: q.Select, measures: tuple[Measure, ...], among: int) -> TopK | None:
     """Return the top-k measure of a question that shows only the keys of the first groups by one number; else None.
 
     The number is the aggregate a0: the answer must be ordered by it first, and must not show it.
     """
-    if view.limit is None or not view.order or len(measures) != 1 or measures[0].single is None:
+    if view.limit is None or not view.order or len(measures) != 1 or measures[0].as_sum is None:
         return None
-    k, score = view.limit + (view.offset or 0), measures[0].single
+    k, score = view.limit + (view.offset or 0), measures[0].as_sum
     plain = not (view.where or view.keys or view.having or view.qualify or view.distinct) and _bare(view.inner)
-    shown = [flatten(view, item.what) for item in view.items]
+    shown = [over_released(view, item.what) for item in view.items]
     first = view.order[0].by
     named = {item.name.lower(): item.what for item in view.items}
-    by = flatten(view, named.get(first.bare or "", first))  # a bare name is a column of the answer first
+    by = over_released(view, named.get(first.bare or "", first))  # a bare name is a column of the answer first
     if not plain or not view.limit or any(each is None or released_names(each) for each in shown):
         return None
     if by is None or by.column != "a0":
         return None
-    if not 0 < k < among or k > MOST or k * among > MOST_SCORES:
+    if not 0 < k < among or k > MAX_CHOSEN_GROUPS or k * among > MAX_SCORES:
         return None
     return TopK(score=score, k=k, among=among, least=not view.order[0].descending)
 

@@ -10,22 +10,22 @@ import re
 from collections.abc import Sequence
 
 from discreet.catalogue.schema import Catalogue
-from discreet.core.contribution import Caps
+from discreet.core.contribution import ContributionBounds
 from discreet.core.work import SUM, spend
 from discreet.errors import NotAllowed, NotUnderstood
-from discreet.kernel.ownership import MOST_MEETING, MOST_REPEATED, equalities, owned
+from discreet.kernel.ownership import MAX_MEETING, MAX_REPEATED, equalities, ownership_of
 from discreet.kernel.verdict import Rejected
-from discreet.plan.codec import DIGITS, LARGEST
+from discreet.plan.codec import DIGITS, MAX_RELEASE_BYTES
 from discreet.plan.compile import aggregates
-from discreet.plan.compile.alternatives import foremost
+from discreet.plan.compile.alternatives import top_k_of
 from discreet.plan.compile.from_clause import condition
-from discreet.plan.compile.join import thin
-from discreet.plan.compile.split import Question, split
+from discreet.plan.compile.join import limit_rows
+from discreet.plan.compile.split import SplitQuery, split
 from discreet.plan.compile.types import is_unit, typed
 from discreet.plan.draft import Alternative, Draft
-from discreet.plan.expressions.tree import Apply, Domain, Tree, Typed, both, fields, texts
+from discreet.plan.expressions.tree import Apply, Domain, Tree, Typed, conjunction, fields, texts
 from discreet.plan.measures.measure import Measure
-from discreet.plan.plan import MOST_CELLS, Key
+from discreet.plan.plan import MAX_CELLS, Key
 from discreet.plan.relation import Relation, node, prune, tests_of, trees_of
 from discreet.plan.weights import copied, weight
 from discreet.sql import query as q
@@ -33,11 +33,11 @@ from discreet.sql.calendar import consecutive
 
 __all__ = ["compile"]
 
-MOST_TESTED = 50_000  # nodes of a condition with all that it names written out: as many take an engine seconds
+MAX_TESTED = 50_000  # nodes of a condition with all that it names written out: as many take an engine seconds
 
-MOST_TEXTS = 64  # functions that make texts: an engine makes those of thousands of rows at a time
+MAX_TEXTS = 64  # functions that make texts: an engine makes those of thousands of rows at a time
 
-MOST_ROWS = 1 << 32  # of one unit, so that sums over them fit
+MAX_ROWS = 1 << 32  # of one unit, so that sums over them fit
 
 
 def compile(select: q.Select, catalogue: Catalogue) -> Draft:
@@ -50,12 +50,12 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
             said, code="public-table", instead="read it directly", place=question.view.innermost.source.place
         )
     asked = condition(question.where, table, question.alias)
-    where = both(question.given, None if asked is None else asked.tree)
+    where = conjunction(question.given, None if asked is None else asked.tree)
     keys = tuple(_key(each, question) for each in question.keys)
     cells = math.prod(key.size for key in keys if key.declared)
-    if cells > MOST_CELLS:
+    if cells > MAX_CELLS:
         raise NotAllowed(
-            f"this question has {cells:,} groups; the most is {MOST_CELLS:,}.",
+            f"this question has {cells:,} groups; the most is {MAX_CELLS:,}.",
             code="too-many-groups",
             instead="group by fewer or coarser columns",
             place=question.keys[0].place,
@@ -73,11 +73,11 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
     if (share := weight(relation, catalogue, where=where, keys=keys, measures=measures)) > 1:
         relation = prune(split(select, catalogue, share).relation, read)
     if (copies := copied(relation, catalogue, keys=keys, measures=measures)) > 1:
-        relation = prune(thin(relation, catalogue, copies), read)
+        relation = prune(limit_rows(relation, catalogue, copies), read)
     _made(relation, trees, question)
     _tested(relation, [each for each in (where, *(key.tree for key in keys)) if each is not None], question)
     _light(relation, catalogue, where, keys, measures)
-    top = foremost(question.view, measures, cells) if known else None
+    top = top_k_of(question.view, measures, cells) if known else None
     return Draft(
         catalogue=catalogue,
         relation=relation,
@@ -102,14 +102,14 @@ def _light(
 
     `join.meeting` bounds the same while it builds the relation; here it is derived from what will be run.
     """
-    often = owned(relation, catalogue.facts, equalities(where)).often
-    if often * weight(relation, catalogue, where=where, keys=keys, measures=measures) > MOST_REPEATED * MOST_MEETING:
+    often = ownership_of(relation, catalogue.facts, equalities(where)).often
+    if often * weight(relation, catalogue, where=where, keys=keys, measures=measures) > MAX_REPEATED * MAX_MEETING:
         raise Rejected("joined rows of one unit are too heavy")
 
 
-def _answerable(question: Question, keys: tuple[Key, ...], measures: tuple[Measure, ...], cells: int) -> None:
+def _answerable(question: SplitQuery, keys: tuple[Key, ...], measures: tuple[Measure, ...], cells: int) -> None:
     """Refuse an answer that would be too large to keep, or that consists of declared keys alone."""
-    if cells * sum(len(each.parts) for each in measures) * DIGITS > LARGEST:
+    if cells * sum(len(each.parts) for each in measures) * DIGITS > MAX_RELEASE_BYTES:
         raise NotAllowed(
             "this answer would be too large for the ledger to keep.",
             code="answer-too-large",
@@ -125,34 +125,34 @@ def _answerable(question: Question, keys: tuple[Key, ...], measures: tuple[Measu
         )
 
 
-def _added_up(question: Question, measures: Sequence[Measure]) -> None:
+def _added_up(question: SplitQuery, measures: Sequence[Measure]) -> None:
     """Count the work of the sums, which an engine reads above each joined table."""
     rows = node(question.relation)
-    joined = len(rows.sources) if rows.joins else 1
+    joined = len(rows.sources) if rows.joins_rows else 1
     sums = sum(len(each.parts) for each in measures if each.exact.sums)
     spend(SUM * sums * (1 + joined // 4), question.view.place)
 
 
-def _made(relation: Relation, trees: Sequence[Tree | None], question: Question) -> None:
+def _made(relation: Relation, trees: Sequence[Tree | None], question: SplitQuery) -> None:
     """Refuse more texts than an engine has room for.
 
     Because  an engine computes each function for a vector of rows, and keeps the texts until the next vector: so many
              texts of so many rows, each as long as what is read of one (`engines/sql/expressions.short`), or a few
              times that.
     """
-    if sum(map(texts, (*trees, *trees_of(relation)))) > MOST_TEXTS:
+    if sum(map(texts, (*trees, *trees_of(relation)))) > MAX_TEXTS:
         raise NotAllowed(
-            f"this question applies more than {MOST_TEXTS} text functions to each row.",
+            f"this question applies more than {MAX_TEXTS} text functions to each row.",
             code="too-large",
             instead="use fewer text functions",
             place=question.view.place,
         )
 
 
-def _tested(relation: Relation, conditions: Sequence[Tree], question: Question) -> None:
+def _tested(relation: Relation, conditions: Sequence[Tree], question: SplitQuery) -> None:
     """Refuse conditions that are too large with all names written out. Keys are conditions, too: of their values."""
     sizes, largest = tests_of(relation)
-    if max(largest, *(each.size(sizes) for each in conditions), 0) > MOST_TESTED:
+    if max(largest, *(each.size(sizes) for each in conditions), 0) > MAX_TESTED:
         raise NotAllowed(
             "this question is too large.",
             code="too-large",
@@ -161,17 +161,17 @@ def _tested(relation: Relation, conditions: Sequence[Tree], question: Question) 
         )
 
 
-def _adds(question: Question, keys: tuple[Key, ...], measures: tuple[Measure, ...], caps: Caps) -> None:
+def _adds(question: SplitQuery, keys: tuple[Key, ...], measures: tuple[Measure, ...], caps: ContributionBounds) -> None:
     """Refuse ROLLUP, CUBE and GROUPING SETS of private keys, or of measures whose totals are not sums over groups."""
     for written, key in zip(question.keys, keys, strict=True):
         if not key.declared:
             raise NotAllowed(
                 "ROLLUP, CUBE and GROUPING SETS need keys whose values are declared.",
                 code="values-unknown",
-                instead=f'declare its values: {aggregates.named(written)} = {{ values = ["a", "b"] }}',
+                instead=f'declare its values: {aggregates.column_text(written)} = {{ values = ["a", "b"] }}',
                 place=written.place,
             )
-    if not all(each.adds(caps) for each in measures):
+    if not all(each.is_additive(caps) for each in measures):
         raise NotAllowed(
             "a total of distinct units, distinct values or quantiles is not the sum over groups.",
             code="not-answered",
@@ -193,7 +193,7 @@ def _title(aggregate: q.Aggregate, name: str, view: q.Select) -> str:
 # ── keys and caps ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _key(what: q.Expression, question: Question) -> Key:
+def _key(what: q.Expression, question: SplitQuery) -> Key:
     named = any(is_unit(each, question.table, question.alias) for each in what.walk())
     found = None if named else typed(what, question.table, question.alias)
     if found is None or question.unit in fields(found.tree):
@@ -208,7 +208,7 @@ def _key(what: q.Expression, question: Question) -> Key:
     if found.domain is not None:
         return _declared(found)
     if found.kind == "real":
-        name, bounded = aggregates.named(what), what.column and found.bounds
+        name, bounded = aggregates.column_text(what), what.column and found.bounds
         raise NotAllowed(
             "grouping by a number with decimals would give nearly every unit a group of its own.",
             code="group-per-unit",
@@ -236,16 +236,16 @@ def _declared(found: Typed) -> Key:
     return Key(tree=found.tree, kind=found.kind, values=tuple(domain))
 
 
-def _caps(question: Question, cells: int | None) -> Caps:
+def _caps(question: SplitQuery, cells: int | None) -> ContributionBounds:
     """Return the contribution bounds of a question; refuse one that needs a bound which the catalogue does not declare.
 
     A unit is in no more groups than there are.
     """
     table = question.table
-    if table.unit is None or table.single:
-        return Caps(unit=None, rows=None, groups=None)
+    if table.unit is None or table.one_row_per_unit:
+        return ContributionBounds(unit=None, rows=None, groups=None)
     for aggregate in question.aggregates:
-        if not aggregates.people(aggregate, question) and table.rows_per_unit is None:
+        if not aggregates.counts_units(aggregate, question) and table.rows_per_unit is None:
             raise NotAllowed(
                 f"the catalogue does not declare how many rows of one {table.unit} may count, so one could count"
                 " without limit.",
@@ -253,7 +253,7 @@ def _caps(question: Question, cells: int | None) -> Caps:
                 instead="declare rows_per_unit = 10, or ask COUNT(DISTINCT " + table.unit + ")",
                 place=aggregate.place,
             )
-    if table.rows_per_unit is not None and table.rows_per_unit > MOST_ROWS:
+    if table.rows_per_unit is not None and table.rows_per_unit > MAX_ROWS:
         raise NotAllowed(
             f"one {table.unit} could contribute {table.rows_per_unit:,} rows here, which is too many.",
             code="no-cap",
@@ -268,4 +268,4 @@ def _caps(question: Question, cells: int | None) -> Caps:
             instead="declare groups_per_unit = 3",
             place=question.keys[0].place,
         )
-    return Caps(unit=question.unit, rows=table.rows_per_unit, groups=min(known) if question.keys else 1)
+    return ContributionBounds(unit=question.unit, rows=table.rows_per_unit, groups=min(known) if question.keys else 1)

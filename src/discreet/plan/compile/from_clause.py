@@ -18,18 +18,29 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from discreet.catalogue.schema import Catalogue, Column, Table, same
+from discreet.catalogue.schema import Catalogue, Column, Table, compares_exactly
 from discreet.errors import NotAllowed, NotUnderstood, Place
 from discreet.plan.compile.types import is_unit, typed
 from discreet.plan.expressions import intervals as box
-from discreet.plan.expressions.rules import finite
-from discreet.plan.expressions.tree import Domain, Field, Tree, Typed, both, fields
+from discreet.plan.expressions.rules import listed_values
+from discreet.plan.expressions.tree import Domain, Field, Tree, Typed, conjunction, fields
 from discreet.plan.relation import ComputedColumn, Projection, Relation, UnionAll, tables_of
 from discreet.sql import query as q
 
-__all__ = ["RelationShape", "brief", "condition", "derived", "free", "known", "laid", "scanned", "starred", "united"]
+__all__ = [
+    "RelationShape",
+    "column_of",
+    "condition",
+    "expand_star",
+    "materialise",
+    "materialise_if_large",
+    "projection",
+    "scanned",
+    "union_all",
+    "unused_name",
+]
 
-LARGE = 200  # nodes of computed columns, written out wherever they are named
+MAX_INLINED_NODES = 200  # nodes of computed columns, written out wherever they are named
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +54,7 @@ class RelationShape:
     where: Tree | None = None  # the filter of its rows
     places: tuple[int, ...] | None = None  # of a SELECT: positions of the unit among its columns; () if it is not named
 
-    def people(self, place: Place) -> RelationShape:
+    def unit_rows(self, place: Place) -> RelationShape:
         """Return this relation, as its rows belong to units; an aggregated answer refuses."""
         return self
 
@@ -77,7 +88,7 @@ def condition(where: q.Expression | None, table: Table, alias: str) -> Typed | N
 # ── row by row ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def derived(select: q.Select, below: RelationShape) -> RelationShape:
+def projection(select: q.Select, below: RelationShape) -> RelationShape:
     """Compile a SELECT that makes each of its rows from one row."""
     _plain(select)
     table, alias = below.table, below.alias
@@ -109,9 +120,9 @@ def derived(select: q.Select, below: RelationShape) -> RelationShape:
             raise NotUnderstood(
                 "NULL alone has no type.", code="wrong-type", instead="write CAST(NULL AS INT)", place=item.place
             )
-        columns.append(known(item.name, found))
+        columns.append(column_of(item.name, found))
     if table.unit is not None:
-        called = called or free(table.unit, [each.name for each in columns])
+        called = called or unused_name(table.unit, [each.name for each in columns])
     where = condition(select.where, table, alias)
     link = table.any(table.unit)
     shape = replace(
@@ -120,61 +131,73 @@ def derived(select: q.Select, below: RelationShape) -> RelationShape:
         columns=tuple(columns),
         unit=called,
         key=(),
-        through=None,
-        links=() if link is None or called is None else (_renamed(link, called),),
+        unit_reference=None,
+        join_columns=() if link is None or called is None else (_renamed(link, called),),
     )
-    kept = both(below.where, None if where is None else where.tree)
+    kept = conjunction(below.where, None if where is None else where.tree)
     return replace(below, table=shape, alias=select.alias or "", where=kept, places=tuple(places))
 
 
 def _renamed(column: Column, name: str) -> Column:
     """Return `column` under another name, read from the original one."""
     assert column.kind is not None
-    return replace(column, name=name, made=column.made or Field(name=column.name, kind=column.kind))
+    return replace(column, name=name, expression=column.expression or Field(name=column.name, kind=column.kind))
 
 
-def laid(below: RelationShape) -> RelationShape:
+def materialise(below: RelationShape) -> RelationShape:
     """Materialise the filter and the computed columns of a relation, so that others can be joined with it."""
     table = below.table
-    if below.where is None and not any(each.made for each in (*table.columns, *table.links)):
+    if below.where is None and not any(each.expression for each in (*table.columns, *table.join_columns)):
         return below
     made = [
-        ComputedColumn(name=each.name, tree=each.made or Field(name=each.name, kind=each.kind), kind=each.kind)
+        ComputedColumn(name=each.name, tree=each.expression or Field(name=each.name, kind=each.kind), kind=each.kind)
         for each in table.columns
         if each.kind is not None
     ]
     relation = Projection(
         source=below.relation, where=below.where, columns=tuple(made), unit=below.unit, called=table.unit
     )
-    columns, links = (tuple(replace(each, made=None) for each in own) for own in (table.columns, table.links))
-    shape = replace(table, columns=columns, links=links)
+    columns, links = (
+        tuple(replace(each, expression=None) for each in own) for own in (table.columns, table.join_columns)
+    )
+    shape = replace(table, columns=columns, join_columns=links)
     return replace(below, relation=relation, table=shape, unit=table.unit, where=None)
 
 
-def brief(below: RelationShape, select: q.Select, catalogue: Catalogue) -> RelationShape:
+def materialise_if_large(below: RelationShape, select: q.Select, catalogue: Catalogue) -> RelationShape:
     """Materialise the computed columns of a relation, if writing them out wherever `select` names them would be large.
 
     Columns whose bounds are found in the data are read from their own table, so a relation that reads one stays as it
     is.
     """
-    made = {each.name.lower(): each.made for each in below.table.columns if each.made and each.made.applies}
+    made = {
+        each.name.lower(): each.expression
+        for each in below.table.columns
+        if each.expression and each.expression.applies
+    }
     sizes = {name: tree.size() for name, tree in made.items()}
     parts = (*(item.what for item in select.items), *select.keys, select.where, select.having)
     read = [each.column or "" for what in parts if what is not None and made for each in what.walk()]
-    if sum(sizes.get(name.lower(), 0) for name in read) <= LARGE:
+    if sum(sizes.get(name.lower(), 0) for name in read) <= MAX_INLINED_NODES:
         return below
     names = tables_of(below.relation)
     tables = [each for each in catalogue.tables if each.name in names]
-    auto = {each.name for table in tables for each in table.columns if each.auto is not None}
-    return below if auto & set().union(fields(below.where), *map(fields, made.values())) else laid(below)
+    auto = {each.name for table in tables for each in table.columns if each.auto_lower is not None}
+    return below if auto & set().union(fields(below.where), *map(fields, made.values())) else materialise(below)
 
 
-def known(name: str, found: Typed) -> Column:
+def column_of(name: str, found: Typed) -> Column:
     """Return a computed column with its kind, bounds, step and values."""
-    values = None if found.domain == finite(found.kind, found.bounds) else found.domain
+    values = None if found.domain == listed_values(found.kind, found.bounds) else found.domain
     stored = found.exact and found.tree.column is not None
     return Column(
-        name=name, bounds=found.bounds, step=found.step, values=values, kind=found.kind, made=found.tree, exact=stored
+        name=name,
+        bounds=found.bounds,
+        step=found.step,
+        values=values,
+        kind=found.kind,
+        expression=found.tree,
+        exact=stored,
     )
 
 
@@ -195,18 +218,18 @@ def _expanded(items: tuple[q.Item, ...], below: RelationShape) -> list[q.Item]:
                 place=item.place,
             )
         found += [
-            q.Item(what=q.Name(name=each, place=item.place), name=each, place=item.place) for each in starred(below)
+            q.Item(what=q.Name(name=each, place=item.place), name=each, place=item.place) for each in expand_star(below)
         ]
     return found
 
 
-def starred(below: RelationShape) -> list[str]:
+def expand_star(below: RelationShape) -> list[str]:
     """Return the columns that `*` stands for: all declared ones, and the unit, unless the SELECT inside omits it."""
     names, unit = [each.name for each in below.table.columns], below.table.unit
     return names if unit is None or unit in names or below.places == () else [*names, unit]
 
 
-def free(name: str, taken: list[str]) -> str:
+def unused_name(name: str, taken: list[str]) -> str:
     """Return `name`, with underscores appended until it is not taken."""
     lower, found = {each.lower() for each in taken}, name
     while found.lower() in lower:
@@ -245,7 +268,7 @@ def _plain(select: q.Select) -> None:
 # ── one after the other ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def united(union: q.Union, parts: list[RelationShape]) -> RelationShape:
+def union_all(union: q.Union, parts: list[RelationShape]) -> RelationShape:
     """Compile UNION ALL of relations that have the same unit; a unit contributes its rows in all of them."""
     first = parts[0]
     for each, select in zip(parts, union.parts, strict=True):
@@ -263,7 +286,7 @@ def united(union: q.Union, parts: list[RelationShape]) -> RelationShape:
                 instead="ask of each table on its own",
                 place=select.place,
             )
-        if each.table.unit is not None and not same(_owner(each), _owner(first)):
+        if each.table.unit is not None and not compares_exactly(_owner(each), _owner(first)):
             raise NotAllowed(
                 "the unit is stored as different types in these tables, so it is not certain who is the same.",
                 code="unit-unclear",
@@ -291,7 +314,7 @@ def united(union: q.Union, parts: list[RelationShape]) -> RelationShape:
         rows_per_unit=_sum([each.table.rows_per_unit for each in parts]),
         groups_per_unit=_sum([each.table.groups_per_unit for each in parts]),
         public=first.table.public,
-        links=tuple(replace(each, made=None) for each in first.table.links),
+        join_columns=tuple(replace(each, expression=None) for each in first.table.join_columns),
     )
     relation = UnionAll(parts=tuple(relations))
     return RelationShape(relation=relation, table=shape, alias=union.alias or "", unit=unit, places=first.places)
@@ -304,7 +327,7 @@ def _owner(part: RelationShape) -> Column | None:
 def _alike(part: RelationShape, columns: list[Column], unit: str | None) -> Projection:
     """Return the rows of a part, with the column names and kinds of the whole."""
     made = tuple(
-        ComputedColumn(name=column.name, tree=own.made or Field(name=own.name, kind=own.kind), kind=column.kind)
+        ComputedColumn(name=column.name, tree=own.expression or Field(name=own.name, kind=own.kind), kind=column.kind)
         for own, column in zip(part.table.columns, columns, strict=True)
         if own.kind is not None and column.kind is not None
     )
@@ -333,10 +356,10 @@ def _hull(columns: tuple[Column, ...], union: q.Union) -> Column:
     bounds = box.hull(each.bounds for each in columns)
     steps = {each.step for each in columns}
     step: Fraction | None = steps.pop() if len(steps) == 1 else None
-    if values == finite(kind, bounds):
+    if values == listed_values(kind, bounds):
         values = None
     return Column(name=columns[0].name, bounds=bounds, step=step, values=values, kind=kind)
 
 
 def _domain(column: Column) -> Domain | None:
-    return column.values if column.values is not None else finite(column.kind, column.bounds)
+    return column.values if column.values is not None else listed_values(column.kind, column.bounds)

@@ -8,12 +8,12 @@ from discreet.catalogue.schema import Table
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.plan.compile.types import typed
 from discreet.sql import query as q
-from discreet.sql.multi_column import BINNED, MOST_LISTED, histogram, labelled
+from discreet.sql.multi_column import BINNED, MAX_LISTED, histogram, labelled
 
-__all__ = ["alone", "spread_out"]
+__all__ = ["expand_histograms", "refuse_nested"]
 
 
-def spread_out(select: q.Select, table: Table, alias: str) -> q.Select:
+def expand_histograms(select: q.Select, table: Table, alias: str) -> q.Select:
     """Write out the counts of each histogram. `ORDER BY 2` keeps meaning the second column as written."""
     if not any(map(histogram, select.items)):
         return select
@@ -27,7 +27,7 @@ def _counts(item: q.Item, table: Table, alias: str) -> list[q.Item]:
     if what is None or what.argument is None:
         return [item]
     found = typed(what.argument, table, alias)
-    if found.domain is not None and len(found.domain) <= MOST_LISTED:
+    if found.domain is not None and len(found.domain) <= MAX_LISTED:
         return labelled(item, what, found.domain)
     name = what.argument.column or "x"
     bins = "DATE '2024-03-31', DATE '2024-06-30'" if found.dated else "10, 20, 50"
@@ -35,7 +35,7 @@ def _counts(item: q.Item, table: Table, alias: str) -> list[q.Item]:
     ways = [f"HISTOGRAM({name}, [{bins}])"] if found.numeric or found.dated else []
     ways += [f"SELECT {name}, COUNT(*) … GROUP BY {name}"] if found.domain is not None or not ways else []
     raise NotAllowed(
-        f"HISTOGRAM makes a column for each declared value, at most {MOST_LISTED}; here {many}.",
+        f"HISTOGRAM makes a column for each declared value, at most {MAX_LISTED}; here {many}.",
         code="values-unknown",
         instead=f"write {', or '.join(ways)}",
         place=what.place,
@@ -50,7 +50,7 @@ def _moved(by: q.Expression, sizes: list[int]) -> q.Expression:
     return q.Constant(value=1 + sum(sizes[: number - 1]), place=by.place)
 
 
-def alone(what: q.Aggregate) -> None:
+def refuse_nested(what: q.Aggregate) -> None:
     """Refuse a HISTOGRAM inside an expression, or in a SELECT around an answer."""
     if what.function in BINNED:
         raise NotUnderstood(

@@ -13,19 +13,19 @@ from dataclasses import replace
 from itertools import count
 from math import isqrt, prod
 
-from discreet.catalogue.schema import Catalogue, Table, same
+from discreet.catalogue.schema import Catalogue, Table, compares_exactly
 from discreet.errors import NotAllowed
 from discreet.plan.compile.from_clause import RelationShape
-from discreet.plan.compile.scope import Classes, JoinOperand, Scope, linking, named
+from discreet.plan.compile.scope import Classes, JoinOperand, Scope, join_only_columns, name_columns
 from discreet.plan.compile.types import typed
 from discreet.plan.expressions.tree import Tree
 from discreet.plan.relation import How, Join, JoinInput, Relation, UnitLimit, node, tables_of
 from discreet.sql import query as q
 
-__all__ = ["join", "thin"]
+__all__ = ["join", "limit_rows"]
 
-ROOM = 10**6  # joined rows of one unit, where several tables have several rows of it, each of the weight 1
-DECLARED = ROOM  # … where so many are declared: time and memory would tell whether a unit has them
+MAX_JOINED_ROWS = 10**6  # joined rows of one unit, where several tables have several rows of it, each of the weight 1
+MAX_DECLARED_ROWS = MAX_JOINED_ROWS  # … where so many are declared: time and memory would tell whether a unit has them
 REPEATED = 10  # … for each row, where all other tables are joined on a declared key
 REFERRING = 100  # rows of a table that refer to the same key, where they meet each other
 
@@ -44,7 +44,7 @@ def join(sides: list[JoinOperand], where: list[q.Expression], catalogue: Catalog
 class _Joiner:
     def __init__(self, sides: list[JoinOperand], where: list[q.Expression], catalogue: Catalogue) -> None:
         self.catalogue = catalogue
-        self.sides = named(sides)
+        self.sides = name_columns(sides)
         self.scope = Scope([each for each in self.sides if not each.tests])
         self.on = {id(side): [each.rename(self._within(side)) for each in side.on] for side in self.sides}
         self.pool = [each for side in self.sides if side.inner for each in self.on[id(side)]]
@@ -71,11 +71,11 @@ class _Joiner:
         inner = {name for each in self.sides if each.inner for name in each.names.values()}
         pairs = [pair for each in self.pool if (pair := _pair(each)) is not None and set(pair) <= inner]
         pairs += [pair for each in side for on in self.on[id(each)] if (pair := _pair(on)) is not None]
-        return Classes([(a, b) for a, b in pairs if loose or same(known.get(a), known.get(b))])
+        return Classes([(a, b) for a, b in pairs if loose or compares_exactly(known.get(a), known.get(b))])
 
     def _parent(self, side: JoinOperand, classes: Classes) -> JoinOperand | None:
         """Return the joined table that knows the unit of the rows of `side`; None if it is not joined."""
-        through = side.table.through
+        through = side.table.unit_reference
         if through is None:
             return None
         there = [
@@ -86,14 +86,14 @@ class _Joiner:
 
     def _add_parents(self, side: JoinOperand) -> None:
         """Join tables that the question does not name, up to the one that holds the unit."""
-        while side.table.through is not None:
-            there, through = self._parent(side, self._classes()), side.table.through
+        while side.table.unit_reference is not None:
+            there, through = self._parent(side, self._classes()), side.table.unit_reference
             if there is None:
                 table = self.catalogue.table(through.table)
                 assert table is not None
-                bare = replace(table, columns=linking(table, through.column))
+                bare = replace(table, columns=join_only_columns(table, through.column))
                 below = RelationShape(relation=table.name, table=bare, alias="", unit=None)
-                there = named([*self.sides, JoinOperand(below=below, how="inner", on=(), place=side.place)])[-1]
+                there = name_columns([*self.sides, JoinOperand(below=below, how="inner", on=(), place=side.place)])[-1]
                 names = (side.own(side.table.unit), there.own(through.column))
                 both = tuple(q.Name(name=each or "", place=side.place) for each in names)
                 self.sides.append(there)
@@ -103,7 +103,7 @@ class _Joiner:
 
     def _owner(self, side: JoinOperand, classes: Classes) -> str | None:
         """Return the column that holds the unit of the rows of `side`; None if every row is a unit."""
-        if side.table.through is None:
+        if side.table.unit_reference is None:
             owner = side.own(side.table.unit)
             if owner is None and side.table.unit is not None:  # then a row would pass for a unit
                 raise NotAllowed(
@@ -115,7 +115,7 @@ class _Joiner:
             return owner
         there = self._parent(side, classes)
         if there is None:
-            wanted = side.table.through
+            wanted = side.table.unit_reference
             raise NotAllowed(
                 f"the unit of the rows of `{side.below.alias}` is known through {wanted.table}, which is not joined.",
                 code="unit-not-joined",
@@ -144,7 +144,7 @@ class _Joiner:
                     instead="join tables that store it as the same type", place=side.place,
                 )  # fmt: skip
             a, b = (each.below.alias.lstrip("\x01") for each in (first, side))
-            through = side.table.through or first.table.through
+            through = side.table.unit_reference or first.table.unit_reference
             on = f"join on the unit: ON {a}.{first.table.unit} = {b}.{side.table.unit}"
             raise NotAllowed(
                 f"this join would combine rows of different units: `{a}` and `{b}` are not joined on the unit.",
@@ -172,7 +172,7 @@ class _Joiner:
             if side is not first:
                 self._same_people(side, first)
         owner = None if first.table.public else self._owner(first, self._classes())
-        caps = _Caps(first, self.catalogue.referred)
+        caps = _JoinBounds(first, self.catalogue.referred)
         self._place(first, [], ())
         rest = [side for side in self.sides if side is not first]
         while rest:
@@ -190,7 +190,7 @@ class _Joiner:
             own = set(side.names.values())
             mine, theirs = _sides(conditions, own)
             caps.add(side, mine, theirs, compared=not all(_matched(each, own) for each in conditions))
-            self._place(side, conditions, _single(side, mine, row=owner is None or first.table.single))
+            self._place(side, conditions, _single(side, mine, row=owner is None or first.table.one_row_per_unit))
         met = caps.meeting(share)
         parts = tuple(_few(side, part, met.get(id(side))) for side, part in zip(self.placed, self.parts, strict=True))
         below = RelationShape(relation=Join(parts=parts), table=self._shape(owner, first, caps), alias="", unit=owner)
@@ -211,7 +211,9 @@ class _Joiner:
 
     def _place(self, side: JoinOperand, conditions: list[q.Expression], single: tuple[str, ...]) -> None:
         self.placed.append(side)
-        names = tuple((each.name, side.names[each.name.lower()]) for each in (*side.table.columns, *side.table.links))
+        names = tuple(
+            (each.name, side.names[each.name.lower()]) for each in (*side.table.columns, *side.table.join_columns)
+        )
         how: How = "first" if len(self.placed) == 1 else side.how
         on = None if how == "first" else self._tree(conditions)
         self.used |= {id(each) for each in conditions} if side.inner else set()
@@ -223,7 +225,7 @@ class _Joiner:
         assert whole is not None
         return typed(whole, Table(name="the join", columns=tuple(every.values())), "").tree
 
-    def _shape(self, owner: str | None, first: JoinOperand, caps: _Caps) -> Table:
+    def _shape(self, owner: str | None, first: JoinOperand, caps: _JoinBounds) -> Table:
         shown = [side for side in self.scope.sides if not side.tests]
         columns = {each.name: each for side in shown for each in side.columns()[: len(side.table.columns)]}
         there = [(side in shown, each) for side in self.placed for each in side.columns()]
@@ -236,8 +238,8 @@ class _Joiner:
             rows_per_unit=caps.rows if owner else None,
             groups_per_unit=caps.groups if owner else None,
             public=first.table.public,
-            single=first.table.single and len(only) == 1,
-            links=tuple(links.values()),
+            one_row_per_unit=first.table.one_row_per_unit and len(only) == 1,
+            join_columns=tuple(links.values()),
         )
 
     def _unit_names(self, owner: str | None) -> None:
@@ -249,7 +251,7 @@ class _Joiner:
                     side.names[own] = owner or name
 
 
-class _Caps:
+class _JoinBounds:
     """Contribution bounds of a join: rows and groups of one unit, if all tables keep to what they declare.
 
     Each table also gets a limit on the rows of a unit that it may bring, whatever the data are, so that the join ends.
@@ -259,7 +261,7 @@ class _Caps:
         self.referred = referred
         self.grain: JoinOperand | None = first  # the table whose rows the joined rows are
         self.rows, self.groups = first.table.rows_per_unit, first.table.groups_per_unit
-        plain = first.table.public or first.table.single
+        plain = first.table.public or first.table.one_row_per_unit
         self.many = [] if plain else [first]  # tables of which several rows may meet several of another
         self.repeated: dict[int, str] = {}  # tables of which one row joins, and their declared key column
         self.placed = [first]
@@ -272,7 +274,7 @@ class _Caps:
             self._count(side, mine, theirs)
         if side.table.public:
             self.scanned |= side.tests and compared
-        elif not side.table.single and (compared or not side.tests):
+        elif not side.table.one_row_per_unit and (compared or not side.tests):
             self._meet(side, mine, theirs)
 
     def _count(self, side: JoinOperand, mine: list[str], theirs: list[str]) -> None:
@@ -307,29 +309,30 @@ class _Caps:
         """Return, for each table whose rows meet other rows, a column and how many rows may share a value of it.
 
         Given    any number of rows of one unit in any table, whatever is declared.
-        Promise  at most ROOM / share joined rows of one unit where several tables have several rows of it, or as many
-                 as are declared, which are at most DECLARED / share. Tables of which one row joins multiply that by at
-                 most REPEATED / share, or by one.
+        Promise  at most MAX_JOINED_ROWS / share joined rows of one unit where several tables have several rows of it,
+                 or as many as are declared, which are at most MAX_DECLARED_ROWS / share. Tables of which one row joins
+                 multiply that by at most REPEATED / share, or by one.
         Because  of tables of which one row joins, by a declared key, so many rows share a value of the key that the
                  product over these tables is at most that. Of the others each has at most `most` rows of a unit, or as
-                 many as are declared, and `most` is the largest number for which the product is at most ROOM / share,
-                 if there is one. Where another table says whose rows they are, so many rows refer to each of its keys
-                 that their product is at most the root of that, and of that table there are so many rows of each unit.
+                 many as are declared, and `most` is the largest number for which the product is at most MAX_JOINED_ROWS
+                 / share, if there is one. Where another table says whose rows they are, so many rows refer to each of
+                 its keys that their product is at most the root of that, and of that table there are so many rows of
+                 each unit.
         """
         repeated = root(max(REPEATED // share, 1), len(self.repeated))
         found = {place: (column, repeated) for place, column in self.repeated.items()}
         if len(self.many) < (1 if self.scanned else 2):
             return found
-        refer = [each for each in self.many if each.table.through is not None]
-        whole = [each for each in self.many if each.table.through is None and each.table.unit is not None]
+        refer = [each for each in self.many if each.table.unit_reference is not None]
+        whole = [each for each in self.many if each.table.unit_reference is None and each.table.unit is not None]
         if refer:  # how many keys they refer to is bounded by the tables of these keys
-            whole += [each for each in self.placed if id(each) in self.repeated and each.table.through is None]
-        shared = ROOM // share
+            whole += [each for each in self.placed if id(each) in self.repeated and each.table.unit_reference is None]
+        shared = MAX_JOINED_ROWS // share
         referring = min(REFERRING, root(isqrt(shared), len(refer)))
         room = (isqrt(shared) if self.scanned else shared) // referring ** len(refer)
         caps = [each.table.rows_per_unit or 1 for each in whole]
         declared = prod(caps) * referring ** len(refer)
-        if declared * share > DECLARED:
+        if declared * share > MAX_DECLARED_ROWS:
             heavy = f", each as heavy as {share}, for its texts or for others like it" if share > 1 else ""
             raise NotAllowed(
                 f"one {self.many[0].table.unit} could have {declared:,} joined rows here{heavy}.",
@@ -337,27 +340,31 @@ class _Caps:
                 instead="join fewer tables of many rows, or group by the unit inside first",
                 place=self.many[-1].place,
             )
-        most = next(n for n in count(isqrt(ROOM), -1) if prod(max(n, each) for each in caps) <= room or n <= 1)
+        most = next(
+            n for n in count(isqrt(MAX_JOINED_ROWS), -1) if prod(max(n, each) for each in caps) <= room or n <= 1
+        )
         found |= {id(each): (each.table.unit or "", max(most, cap)) for each, cap in zip(whole, caps, strict=True)}
         return found | {id(each): (each.table.unit or "", referring) for each in refer}
 
 
-def thin(relation: Relation, catalogue: Catalogue, share: int) -> Relation:
-    """Limit the rows of a unit in each table of a relation to ROOM / share, or to as many as are declared.
+def limit_rows(relation: Relation, catalogue: Catalogue, share: int) -> Relation:
+    """Limit the rows of a unit in each table of a relation to MAX_JOINED_ROWS / share, or to as many as are declared.
 
     Where a table refers to another for its unit, each has the root of that as its limit: per key, and per unit.
     """
-    referring = any(table.through is not None for each in tables_of(relation) if (table := catalogue.table(each)))
-    most = isqrt(ROOM // share) if referring else ROOM // share
+    referring = any(
+        table.unit_reference is not None for each in tables_of(relation) if (table := catalogue.table(each))
+    )
+    most = isqrt(MAX_JOINED_ROWS // share) if referring else MAX_JOINED_ROWS // share
 
     def few(name: str) -> Relation:
         table = catalogue.table(name)
         if table is None or table.unit is None:
             return name
-        columns = tuple(each.name for each in (*table.columns, *table.links))
+        columns = tuple(each.name for each in (*table.columns, *table.join_columns))
         return UnitLimit(source=name, unit=table.unit, columns=columns, most=max(most, table.rows_per_unit or 1))
 
-    return node(relation).thinned(few)
+    return node(relation).with_unit_limit(few)
 
 
 def root(number: int, degree: int) -> int:
@@ -379,7 +386,7 @@ def _told_by(side: JoinOperand, names: list[str]) -> tuple[str, ...]:
     """Return the unit of a table with one row per unit, or its declared key, if all of it is in `names`; else ()."""
     table = side.table
     keys = [table.key] if table.key else []
-    if table.unit is not None and table.through is None and (table.single or table.rows_per_unit == 1):
+    if table.unit is not None and table.unit_reference is None and (table.one_row_per_unit or table.rows_per_unit == 1):
         keys.insert(0, (table.unit,))
     return next((key for key in keys if {side.own(each) for each in key} <= set(names)), ())
 
@@ -402,7 +409,7 @@ def _single(side: JoinOperand, mine: list[str], *, row: bool) -> tuple[str, ...]
     if not side.table.public or side.tests or (not row and _told_by(side, mine)):
         return ()
     back = {name: own for own, name in side.names.items()}
-    stored = {each.name.lower(): each.name for each in (*side.table.columns, *side.table.links)}
+    stored = {each.name.lower(): each.name for each in (*side.table.columns, *side.table.join_columns)}
     return tuple(sorted({stored[back[each]] for each in mine}))
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from discreet.errors import NotAllowed, NotUnderstood
-from discreet.plan.compile.histogram import alone
+from discreet.plan.compile.histogram import refuse_nested
 from discreet.postprocess.table import INNER
 from discreet.sql import query as q
 
-__all__ = ["apart", "numbered", "outer", "steady"]
+__all__ = ["column_by_number", "compile_outer", "refuse_computed_offsets", "unique_names"]
 
-MOST_COLUMNS = 1_000  # of an answer, with `*` written out
+MAX_COLUMNS = 1_000  # of an answer, with `*` written out
 
 
-def outer(select: q.Select, inner: q.Select) -> q.Select:
+def compile_outer(select: q.Select, inner: q.Select) -> q.Select:
     """Compile a SELECT over the answer of another; every name must be a column of that answer."""
     columns = {item.name.lower(): item.name for item in inner.items}
     items: list[q.Item] = []
@@ -25,9 +25,9 @@ def outer(select: q.Select, inner: q.Select) -> q.Select:
             items += [replace(each, what=q.Name(name=each.name, place=item.place)) for each in inner.items]
         else:
             items.append(replace(item, what=_checked(item.what, columns, select)))
-        if len(items) > MOST_COLUMNS:
+        if len(items) > MAX_COLUMNS:
             raise NotAllowed(
-                f"an answer has at most {MOST_COLUMNS:,} columns.",
+                f"an answer has at most {MAX_COLUMNS:,} columns.",
                 code="too-large",
                 instead="name fewer of them",
                 place=item.place,
@@ -38,7 +38,7 @@ def outer(select: q.Select, inner: q.Select) -> q.Select:
     )
     return replace(
         select,
-        items=apart(tuple(items)),
+        items=unique_names(tuple(items)),
         source=inner,
         where=select.where and _checked(select.where, columns, select),
         keys=tuple(_checked(each, aliases, select) for each in select.keys),
@@ -65,7 +65,7 @@ def _order(by: q.Expression, select: q.Select, columns: dict[str, str]) -> q.Exp
     names = {item.name.lower(): item.name for item in select.items}
     if by.bare is not None and by.bare in names:
         return q.Name(name=names[by.bare], place=by.place)
-    found = numbered(by, select) if type(by.literal) is int else _checked(by, {**names, **columns}, select)
+    found = column_by_number(by, select) if type(by.literal) is int else _checked(by, {**names, **columns}, select)
     inside = set(columns.values())
     alias = select.source.alias or INNER
     return found.rename(lambda name: replace(name, table=alias) if name.name in inside else name)
@@ -88,7 +88,7 @@ def _checked(what: q.Expression, columns: dict[str, str], select: q.Select) -> q
 
     for each in what.walk():
         if each.as_aggregate is not None:
-            alone(each.as_aggregate)
+            refuse_nested(each.as_aggregate)
         if each.as_star is not None:
             raise NotUnderstood(
                 "`*` can stand alone or in COUNT(*), not in an expression.",
@@ -97,11 +97,11 @@ def _checked(what: q.Expression, columns: dict[str, str], select: q.Select) -> q
                 place=each.place,
             )
         if each.as_window is not None:
-            steady(each.as_window)
+            refuse_computed_offsets(each.as_window)
     return what.rename(meant)
 
 
-def apart(items: tuple[q.Item, ...]) -> tuple[q.Item, ...]:
+def unique_names(items: tuple[q.Item, ...]) -> tuple[q.Item, ...]:
     """Number repeated column names, so that no two columns of an answer share one."""
     seen: set[str] = set()
     found = []
@@ -115,7 +115,7 @@ def apart(items: tuple[q.Item, ...]) -> tuple[q.Item, ...]:
     return tuple(found)
 
 
-def numbered(by: q.Expression, select: q.Select) -> q.Expression:
+def column_by_number(by: q.Expression, select: q.Select) -> q.Expression:
     """Return the column of an answer that a number in ORDER BY stands for."""
     position: int = by.literal
     if not 1 <= position <= len(select.items):
@@ -128,7 +128,7 @@ def numbered(by: q.Expression, select: q.Select) -> q.Expression:
     return select.items[position - 1].what
 
 
-def steady(what: q.Window) -> None:
+def refuse_computed_offsets(what: q.Window) -> None:
     """Refuse NTILE, LAG and LEAD unless the number that they take is written in the question."""
     counts = {"ntile": what.arguments[:1], "lag": what.arguments[1:2], "lead": what.arguments[1:2]}
     for given in counts.get(what.function, ()):

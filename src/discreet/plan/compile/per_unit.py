@@ -8,25 +8,25 @@ from fractions import Fraction
 
 from discreet.catalogue.schema import Column, Table
 from discreet.errors import NotAllowed, NotUnderstood
-from discreet.plan.compile.from_clause import RelationShape, condition, derived, free, known
+from discreet.plan.compile.from_clause import RelationShape, column_of, condition, projection, unused_name
 from discreet.plan.compile.types import is_unit, step_of, typed, unbounded
-from discreet.plan.expressions.tree import Domain, Field, Typed, both
-from discreet.plan.measures.measure import MOST_STEPS
+from discreet.plan.expressions.tree import Domain, Field, Typed, conjunction
+from discreet.plan.measures.measure import MAX_STEPS
 from discreet.plan.relation import ComputedColumn, PerUnit, UnitAggregate
 from discreet.sql import query as q
 from discreet.sql.types import Kind
 
-__all__ = ["folded", "folds"]
+__all__ = ["compile_per_unit", "groups_by_unit"]
 
 WITHIN = ("count", "sum", "avg", "min", "max")
 
 
-def folds(keys: tuple[q.Expression, ...], below: RelationShape) -> bool:
+def groups_by_unit(keys: tuple[q.Expression, ...], below: RelationShape) -> bool:
     """Return True if the unit is among `keys`, so that each group belongs to one unit."""
     return any(is_unit(each, below.table, below.alias) for each in keys)
 
 
-def folded(
+def compile_per_unit(
     keys: tuple[q.Expression, ...],
     aggregates: tuple[q.Aggregate, ...],
     view: q.Select,
@@ -45,7 +45,7 @@ def folded(
         if found.kind is None:
             raise NotUnderstood("NULL is no group.", code="wrong-group", instead="group by a column", place=key.place)
         made.append(ComputedColumn(name=f"k{n}", tree=found.tree, kind=found.kind))
-        columns.append(known(f"k{n}", found))
+        columns.append(column_of(f"k{n}", found))
         domains.append(found.domain)
     totals = []
     for n, aggregate in enumerate(aggregates):
@@ -53,27 +53,27 @@ def folded(
         totals.append(total)
         columns.append(column)
     filtered = condition(where, table, alias)
-    called = free(below.unit or "", [f"{letter}{n}" for letter in "ka" for n in range(200)])
+    called = unused_name(below.unit or "", [f"{letter}{n}" for letter in "ka" for n in range(200)])
     relation = PerUnit(
         source=below.relation,
         unit=below.unit or "",
         called=called,
-        where=both(below.where, None if filtered is None else filtered.tree),
+        where=conjunction(below.where, None if filtered is None else filtered.tree),
         keys=tuple(made),
         totals=tuple(totals),
     )
     link = table.any(table.unit)
-    columns = [replace(each, made=None) for each in columns]
+    columns = [replace(each, expression=None) for each in columns]
     shape = Table(
         name=view.alias or "the SELECT inside",
         columns=tuple(columns),
         unit=named,
         rows_per_unit=_rows(domains, table.rows_per_unit),
         groups_per_unit=table.groups_per_unit,
-        single=not made,
-        links=() if link is None or link.kind is None else (_link(named, called, link),),
+        one_row_per_unit=not made,
+        join_columns=() if link is None or link.kind is None else (_link(named, called, link),),
     )
-    return derived(view, RelationShape(relation=relation, table=shape, alias="", unit=called))
+    return projection(view, RelationShape(relation=relation, table=shape, alias="", unit=called))
 
 
 def _rows(domains: list[Domain | None], most: int | None) -> int | None:
@@ -85,12 +85,16 @@ def _rows(domains: list[Domain | None], most: int | None) -> int | None:
 
 def _link(name: str, called: str, unit: Column) -> Column:
     assert unit.kind is not None
-    return Column(name=name, kind=unit.kind, exact=unit.exact, made=Field(name=called, kind=unit.kind))
+    return Column(name=name, kind=unit.kind, exact=unit.exact, expression=Field(name=called, kind=unit.kind))
 
 
 def _total(name: str, aggregate: q.Aggregate, table: Table, alias: str) -> tuple[UnitAggregate, Column]:
     """Compile an aggregate over the rows of one unit, and return what is known of its values."""
-    function, argument, most = aggregate.function, aggregate.argument, 1 if table.single else table.rows_per_unit
+    function, argument, most = (
+        aggregate.function,
+        aggregate.argument,
+        1 if table.one_row_per_unit else table.rows_per_unit,
+    )
     count = (Fraction(0), Fraction(most)) if most is not None else None
     if function not in WITHIN:
         raise NotAllowed(
@@ -116,7 +120,7 @@ def _total(name: str, aggregate: q.Aggregate, table: Table, alias: str) -> tuple
         if what.kind is None:
             raise NotUnderstood("NULL is no value.", code="wrong-type", instead="name a column", place=aggregate.place)
         return UnitAggregate(name=name, function=function, of=what.tree, kind=what.kind), replace(
-            known(name, what), made=None, exact=False
+            column_of(name, what), expression=None, exact=False
         )
     return _added(name, aggregate, what, table, most)
 
@@ -137,7 +141,7 @@ def _added(
         raise unbounded(what, table, aggregate.place)
     step = step_of(what, bounds)
     low, high = math.floor(bounds[0] / step), math.ceil(bounds[1] / step)
-    if max(abs(low), abs(high)) > MOST_STEPS:
+    if max(abs(low), abs(high)) > MAX_STEPS:
         raise NotAllowed(
             "the range of this expression has too many steps for an exact sum.", code="too-wide",
             instead="declare a larger step",

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 
 from discreet.catalogue.schema import Column, Table
 from discreet.errors import NotUnderstood, Place
-from discreet.plan.compile.from_clause import RelationShape, starred
+from discreet.plan.compile.from_clause import RelationShape, expand_star
 from discreet.plan.relation import How
 from discreet.sql import query as q
 
-__all__ = ["INSIDE", "Classes", "JoinOperand", "Scope", "linking", "named"]
+__all__ = ["INSIDE", "Classes", "JoinOperand", "Scope", "join_only_columns", "name_columns"]
 
 INSIDE = "\x01inside"  # the SELECT of an IN; no question can name it
 
@@ -33,7 +33,10 @@ class JoinOperand:
 
     def columns(self) -> list[Column]:
         """Return the columns of the table, and those that only join, under their names in the join."""
-        return [replace(each, name=self.names[each.name.lower()]) for each in (*self.table.columns, *self.table.links)]
+        return [
+            replace(each, name=self.names[each.name.lower()])
+            for each in (*self.table.columns, *self.table.join_columns)
+        ]
 
     def own(self, column: str | None) -> str | None:
         """Return the name in the join of a column of this table."""
@@ -99,8 +102,8 @@ class Scope:
     def star(self, item: q.Item, what: q.Star) -> list[q.Item]:
         """Return the columns of `x.*`. An undeclared unit is one of them only if x holds the unit of the join."""
         side = self._side(what.table or "", what.place)
-        owns = side.inner and side.table.through is None
-        names = [each for each in starred(side.below) if owns or side.table.column(each) is not None]
+        owns = side.inner and side.table.unit_reference is None
+        names = [each for each in expand_star(side.below) if owns or side.table.column(each) is not None]
         return [
             q.Item(what=q.Name(name=side.names[each.lower()], place=item.place), name=each, place=item.place)
             for each in names
@@ -153,19 +156,19 @@ class Classes:
         return a is not None and b is not None and self.of(a) == self.of(b)
 
 
-def linking(table: Table, *referred: str) -> tuple[Column, ...]:
+def join_only_columns(table: Table, *referred: str) -> tuple[Column, ...]:
     """Return the columns of a table that only join: its unit, its key and those `referred` to."""
     wanted = {each.lower() for each in (table.unit, *table.key, *referred) if each is not None}
     return tuple(each for each in table.columns if each.name.lower() in wanted)
 
 
-def named(sides: list[JoinOperand]) -> list[JoinOperand]:
+def name_columns(sides: list[JoinOperand]) -> list[JoinOperand]:
     """Give every column of the tables a name in the join; a name that is taken gets the number of its table."""
     taken = {name.lower() for side in sides for name in side.names.values()}
     found = []
     for number, side in enumerate(sides, start=1):
         names = dict(side.names)
-        for each in () if names else (*side.table.columns, *side.table.links):
+        for each in () if names else (*side.table.columns, *side.table.join_columns):
             name, turn = each.name, number
             while name.lower() in taken:
                 name, turn = f"{each.name} of {turn}", turn + 1

@@ -13,11 +13,18 @@ from typing import ClassVar
 
 from discreet.catalogue.schema import Catalogue, Table
 from discreet.errors import NotAllowed, NotUnderstood, Place
-from discreet.plan.compile.from_clause import RelationShape, brief, derived, laid, scanned, united
-from discreet.plan.compile.histogram import alone, spread_out
+from discreet.plan.compile.from_clause import (
+    RelationShape,
+    materialise,
+    materialise_if_large,
+    projection,
+    scanned,
+    union_all,
+)
+from discreet.plan.compile.histogram import expand_histograms, refuse_nested
 from discreet.plan.compile.join import join
-from discreet.plan.compile.outer_query import apart, numbered, outer, steady
-from discreet.plan.compile.per_unit import folded, folds
+from discreet.plan.compile.outer_query import column_by_number, compile_outer, refuse_computed_offsets, unique_names
+from discreet.plan.compile.per_unit import compile_per_unit, groups_by_unit
 from discreet.plan.compile.scope import INSIDE, JoinOperand, Scope
 from discreet.plan.compile.types import typed
 from discreet.plan.expressions.tree import Tree
@@ -25,19 +32,19 @@ from discreet.plan.relation import How, Relation
 from discreet.postprocess.table import RELEASED
 from discreet.sql import query as q
 
-__all__ = ["Question", "split"]
+__all__ = ["SplitQuery", "split"]
 
-MOST_STEPS = 5_000  # parts of a question above its aggregation, with names written out
+MAX_STEPS = 5_000  # parts of a question above its aggregation, with names written out
 
-MOST_NUMBERS, MOST_KEYS = 100, 12  # of one question
+MAX_NUMBERS, MAX_KEYS = 100, 12  # of one question
 
-MOST_CONDITIONS = 100  # of tables that are joined
+MAX_CONDITIONS = 100  # of tables that are joined
 
-MANY = f"a question has at most {MOST_NUMBERS} different aggregates and {MOST_KEYS} keys."
+TOO_MANY = f"a question has at most {MAX_NUMBERS} different aggregates and {MAX_KEYS} keys."
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class SplitQuery:
     """A question in two parts: the one that reads rows of units, and the `view` over what is released."""
 
     relation: Relation
@@ -52,7 +59,7 @@ class Question:
     aggregates: tuple[q.Aggregate, ...]
     view: q.Select
 
-    def people(self, place: Place) -> RelationShape:
+    def unit_rows(self, place: Place) -> RelationShape:
         """Refuse to join an aggregated answer with rows of units."""
         raise NotAllowed(
             "an aggregated answer cannot be joined with a table of people.",
@@ -62,7 +69,7 @@ class Question:
         )
 
 
-def split(select: q.Select, catalogue: Catalogue, share: int = 1) -> Question:
+def split(select: q.Select, catalogue: Catalogue, share: int = 1) -> SplitQuery:
     """Find the aggregation, and split there. Joins get one part in `share` of the rows that may meet (see `weights`).
 
     Promise  however many joins there are in a question, rows of one unit meet in all of them together at most twice as
@@ -71,20 +78,20 @@ def split(select: q.Select, catalogue: Catalogue, share: int = 1) -> Question:
              so what is inside of a join is at most half of it, and what is inside of that a quarter.
     """
     found = _read(select, catalogue, share)
-    if isinstance(found, Question):
-        return replace(found, view=outer(select, found.view))
+    if isinstance(found, SplitQuery):
+        return replace(found, view=compile_outer(select, found.view))
     select, below = found
     return _Cut(select, below).question()
 
 
-def _read(select: q.Select, catalogue: Catalogue, share: int) -> Question | tuple[q.Select, RelationShape]:
+def _read(select: q.Select, catalogue: Catalogue, share: int) -> SplitQuery | tuple[q.Select, RelationShape]:
     """Compile the sources of a SELECT to an answer, or to a relation and the SELECT with the names of its columns."""
     origin, inside = select.source, share * _halves(select)
     source = origin.tables[0]
     found = SIDES[type(source)](source, catalogue, inside)
-    if isinstance(found, Question) and not origin.joined:
+    if isinstance(found, SplitQuery) and not origin.joined:
         return found
-    sides = [JoinOperand(below=found.people(source.place), how="inner", on=(), place=source.place, mark="\x010")]
+    sides = [JoinOperand(below=found.unit_rows(source.place), how="inner", on=(), place=source.place, mark="\x010")]
     for each in origin.joined:
         sides.append(_more(each, sides, catalogue, inside))
     _apart(sides)
@@ -92,17 +99,17 @@ def _read(select: q.Select, catalogue: Catalogue, share: int) -> Question | tupl
     where = [each for n, each in enumerate(q.conjuncts(select.where)) if tests[n] is None]
     sides += [each for each in tests.values() if each is not None]
     only = sides[0].below
-    if len(sides) == 1 and only.table.through is None:
-        return select, brief(only, select, catalogue)
+    if len(sides) == 1 and only.table.unit_reference is None:
+        return select, materialise_if_large(only, select, catalogue)
     conditions = [*where, *(on for each in sides for on in each.on)]
-    if len(conditions) > MOST_CONDITIONS:
+    if len(conditions) > MAX_CONDITIONS:
         raise NotAllowed(
-            f"tables are joined on at most {MOST_CONDITIONS} conditions.",
+            f"tables are joined on at most {MAX_CONDITIONS} conditions.",
             code="too-large",
             instead="write fewer of them",
-            place=conditions[MOST_CONDITIONS].place,
+            place=conditions[MAX_CONDITIONS].place,
         )
-    below, scope, rest = join([replace(each, below=laid(each.below)) for each in sides], where, catalogue, share)
+    below, scope, rest = join([replace(each, below=materialise(each.below)) for each in sides], where, catalogue, share)
     return _renamed(replace(select, where=rest), scope), below
 
 
@@ -130,18 +137,18 @@ def _halves(select: q.Select) -> int:
     return 2 * max(sum(map(_meet, there)), 1) if len(there) > 1 else 1
 
 
-def _inside(select: q.Select, catalogue: Catalogue, share: int) -> Question | RelationShape:
+def _inside(select: q.Select, catalogue: Catalogue, share: int) -> SplitQuery | RelationShape:
     """Compile a subquery to an answer or a relation."""
     found = _read(select, catalogue, share)
-    if isinstance(found, Question):
-        return replace(found, view=outer(select, found.view))
+    if isinstance(found, SplitQuery):
+        return replace(found, view=compile_outer(select, found.view))
     select, below = found
     cut = _Cut(select, below)
-    if not select.keys and select.having is None and not any(item.what.adds for item in select.items):
+    if not select.keys and select.having is None and not any(item.what.aggregates_rows for item in select.items):
         if select.distinct:
             return cut.question()
-        return derived(select, below)
-    if folds(cut.named_keys(), below):
+        return projection(select, below)
+    if groups_by_unit(cut.named_keys(), below):
         if select.sets:
             raise NotAllowed(
                 "ROLLUP, CUBE and GROUPING SETS cannot be used within one unit.",
@@ -150,14 +157,14 @@ def _inside(select: q.Select, catalogue: Catalogue, share: int) -> Question | Re
                 place=select.place,
             )
         question = cut.question()
-        return folded(question.keys, question.aggregates, question.view, question.where, below)
+        return compile_per_unit(question.keys, question.aggregates, question.view, question.where, below)
     return cut.question()
 
 
 def _side(source: q.Origin, how: How, catalogue: Catalogue, share: int) -> JoinOperand:
     """Compile a table or a SELECT that is joined with others."""
     below = SIDES[type(source)](source, catalogue, share)
-    return JoinOperand(below=below.people(source.place), how=how, on=(), place=source.place)
+    return JoinOperand(below=below.unit_rows(source.place), how=how, on=(), place=source.place)
 
 
 def _scanned(source: q.Source, catalogue: Catalogue, share: int) -> RelationShape:
@@ -167,10 +174,10 @@ def _scanned(source: q.Source, catalogue: Catalogue, share: int) -> RelationShap
 def _united(source: q.Union, catalogue: Catalogue, share: int) -> RelationShape:
     each_share = share * max(sum(map(_meet, source.parts)), 1)
     parts = [_inside(each, catalogue, each_share) for each in source.parts]
-    return united(source, [each.people(part.place) for each, part in zip(parts, source.parts, strict=True)])
+    return union_all(source, [each.unit_rows(part.place) for each, part in zip(parts, source.parts, strict=True)])
 
 
-SIDES: dict[type[q.Origin], Callable[..., Question | RelationShape]] = {
+SIDES: dict[type[q.Origin], Callable[..., SplitQuery | RelationShape]] = {
     q.Source: _scanned,
     q.Union: _united,
     q.Select: _inside,
@@ -217,7 +224,7 @@ def _apart(sides: list[JoinOperand]) -> None:
 
 
 def _has(side: JoinOperand, name: str) -> bool:
-    return any(each.name.lower() == name.lower() for each in (*side.table.columns, *side.table.links))
+    return any(each.name.lower() == name.lower() for each in (*side.table.columns, *side.table.join_columns))
 
 
 def _test(what: q.Expression, catalogue: Catalogue, share: int) -> JoinOperand | None:
@@ -288,7 +295,7 @@ def _by(by: q.Expression, aliases: set[str], scope: Scope) -> q.Expression:
 
 class _Cut:
     def __init__(self, select: q.Select, below: RelationShape) -> None:
-        select = spread_out(select, below.table, below.alias)
+        select = expand_histograms(select, below.table, below.alias)
         self.select, self.below, self.table, self.alias = select, below, below.table, below.alias
         self.aliases = {item.name.lower(): item.what for item in select.items}
         self.aggregates: list[q.Aggregate] = []
@@ -296,15 +303,15 @@ class _Cut:
         self.steps = 0
         self.within: tuple[str, ...] = ()  # the names of the answer that are being expanded
 
-    def question(self) -> Question:
+    def question(self) -> SplitQuery:
         select = self.select
         self.keys = list(self.named_keys())
-        if len(self.keys) > MOST_KEYS:
+        if len(self.keys) > MAX_KEYS:
             raise NotAllowed(
-                MANY, code="not-answered", instead="ask in several parts", place=self.keys[MOST_KEYS].place
+                TOO_MANY, code="not-answered", instead="ask in several parts", place=self.keys[MAX_KEYS].place
             )
         view = q.Select(
-            items=apart(
+            items=unique_names(
                 tuple(replace(item, what=self._reading(item.what, item.name.lower())) for item in select.items)
             ),
             source=q.Source(name=RELEASED, alias=RELEASED, place=select.source.place),
@@ -327,7 +334,7 @@ class _Cut:
         names = [next((i.name for i, v in zip(select.items, view.items, strict=False)
                        if v.what.column == f"k{n}"), f"key {n + 1}")
                  for n in range(len(self.keys))]  # fmt: skip
-        return Question(
+        return SplitQuery(
             relation=self.below.relation,
             given=self.below.where,
             unit=self.below.unit,
@@ -366,7 +373,7 @@ class _Cut:
 
     def _by(self, key: q.Expression) -> q.Expression:
         """Resolve a group key: a column, an expression, or the name of a column of the answer."""
-        if key.bare is None or self.table.column(key.bare) is not None or folds((key,), self.below):
+        if key.bare is None or self.table.column(key.bare) is not None or groups_by_unit((key,), self.below):
             return key
         return self.aliases.get(key.bare, key)
 
@@ -377,7 +384,7 @@ class _Cut:
     def _own(self, name: q.Name) -> q.Name:
         column = self.table.column(name.name)
         mine = name.table is None or name.table.lower() == self.alias.lower()
-        own = column.name if column else self.table.unit if folds((name,), self.below) else name.name
+        own = column.name if column else self.table.unit if groups_by_unit((name,), self.below) else name.name
         return replace(name, name=own or name.name, table=None) if mine else name
 
     def _reading(self, what: q.Expression, name: str) -> q.Expression:
@@ -390,7 +397,7 @@ class _Cut:
     def above(self, what: q.Expression) -> q.Expression:
         """Return `what` over released names: k0, k1, … for keys, a0, a1, … for aggregates, g0, g1, … for GROUPING."""
         self.steps += 1
-        if self.steps > MOST_STEPS:
+        if self.steps > MAX_STEPS:
             raise NotAllowed(
                 "this question is too large.", code="too-large", instead="write it with fewer parts", place=what.place
             )
@@ -405,15 +412,15 @@ class _Cut:
         return what.map(self.above) if rule is None else rule(self, what, here)
 
     def _aggregate(self, what: q.Aggregate, here: q.Aggregate) -> q.Name:
-        alone(here)
+        refuse_nested(here)
         if here not in self.aggregates:
             self.aggregates.append(here)
-        if len(self.aggregates) > MOST_NUMBERS:
-            raise NotAllowed(MANY, code="not-answered", instead="ask in several parts", place=what.place)
+        if len(self.aggregates) > MAX_NUMBERS:
+            raise NotAllowed(TOO_MANY, code="not-answered", instead="ask in several parts", place=what.place)
         return q.Name(name=f"a{self.aggregates.index(here)}", place=what.place)
 
     def _window(self, what: q.Window, here: q.Expression) -> q.Window:
-        steady(what)
+        refuse_computed_offsets(what)
         return replace(
             what,
             arguments=tuple(map(self.above, what.arguments)),
@@ -451,7 +458,7 @@ class _Cut:
         for each in order:
             by = each.by
             if type(by.literal) is int:
-                by = numbered(by, self.select)
+                by = column_by_number(by, self.select)
             elif by.bare is not None and not self.within:
                 by = self.aliases.get(by.bare, by)
             above = self.above(by).rename(lambda name: replace(name, table=RELEASED))

@@ -14,20 +14,20 @@ from discreet.catalogue.schema import PROMISE, Column, Table
 from discreet.core.work import NODE, spend
 from discreet.errors import NotAllowed, NotUnderstood, Place
 from discreet.plan.expressions.dates import constant as moment
-from discreet.plan.expressions.functions import FUNCTIONS, planned
-from discreet.plan.expressions.rules import finite, small
+from discreet.plan.expressions.functions import FUNCTIONS, engine_nodes
+from discreet.plan.expressions.rules import listed_values, small
 from discreet.plan.expressions.tree import Bounds, Domain, Field, Literal, Typed, fields
 from discreet.sql import query as q
 from discreet.sql.calendar import number
 from discreet.sql.dates import Interval
 
-__all__ = ["FINE", "is_unit", "step_of", "typed", "unbounded"]
+__all__ = ["DEFAULT_STEP_DIGITS", "is_unit", "step_of", "typed", "unbounded"]
 
-MOST_NODES = 5_000  # of an expression, written out
+MAX_NODES = 5_000  # of an expression, written out
 
-MOST_PLANNED = 30_000  # … and as an engine plans it
+MAX_PLANNED = 30_000  # … and as an engine plans it
 
-DEEPEST = 150  # levels of nesting, with names written out
+MAX_NESTING = 150  # levels of nesting, with names written out
 
 
 def typed(what: q.Expression, table: Table, alias: str) -> Typed:
@@ -35,11 +35,11 @@ def typed(what: q.Expression, table: Table, alias: str) -> Typed:
     found = _typed(what, table, alias)
     if found.kind == "interval":
         raise _lonely(what)
-    if found.tree.depth() > DEEPEST:
+    if found.tree.depth() > MAX_NESTING:
         raise NotAllowed(
             "this is nested too deeply.", code="too-large", instead="write it in fewer layers", place=what.place
         )
-    if found.tree.size() > MOST_NODES or planned(found.tree) > MOST_PLANNED:
+    if found.tree.size() > MAX_NODES or engine_nodes(found.tree) > MAX_PLANNED:
         raise NotAllowed(
             "this expression is too large.", code="too-large", instead="write it with fewer parts", place=what.place
         )
@@ -151,7 +151,7 @@ def _field(what: q.Name, table: Table, alias: str) -> Typed:
             instead=says,
             place=what.place,
         )
-    tree = column.made or Field(name=column.name, kind=column.kind)
+    tree = column.expression or Field(name=column.name, kind=column.kind)
     bounds, domain = _bounds(column), _domain(column)
     return Typed(tree=tree, kind=column.kind, bounds=bounds, domain=domain, step=column.step, exact=column.exact)
 
@@ -177,7 +177,7 @@ def _bounds(column: Column) -> Bounds | None:
 def _domain(column: Column) -> Domain | None:
     if column.values is not None:
         return column.values
-    return finite(column.kind, column.bounds)
+    return listed_values(column.kind, column.bounds)
 
 
 BOUNDED = {
@@ -185,10 +185,10 @@ BOUNDED = {
     **dict.fromkeys(("date", "timestamp"), "{} = {{ min = 2024-01-01, max = 2024-12-31 }}"),
 }  # how bounds are declared
 
-FINE = 9  # decimal digits between a range and its step, where no step is declared
+DEFAULT_STEP_DIGITS = 9  # decimal digits between a range and its step, where no step is declared
 
 
-def step_of(what: Typed, bounds: tuple[Fraction, Fraction], fine: int = FINE) -> Fraction:
+def step_of(what: Typed, bounds: tuple[Fraction, Fraction], fine: int = DEFAULT_STEP_DIGITS) -> Fraction:
     """Return the step of a value: as declared; one for whole numbers; else a power of ten far below the range."""
     if what.step is not None:
         return what.step

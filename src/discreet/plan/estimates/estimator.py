@@ -11,12 +11,12 @@ from discreet.core.contribution import Setting
 from discreet.core.laws.law import Floats, Integers, Spread
 from discreet.sql.types import Kind
 
-__all__ = ["Bought", "Estimator", "Floats", "L", "share_of"]
+__all__ = ["Estimator", "Floats", "L", "ReleasedEnds", "share_of"]
 
 L = TypeVar("L")  # what a measure has on record for its noise: mostly, a law
 
 
-class Bought(NamedTuple):
+class ReleasedEnds(NamedTuple):
     """Intervals whose ends were released, one around each number; each holds its number with the confidence `level`."""
 
     low: Floats
@@ -34,8 +34,8 @@ class Estimator(ABC, Generic[L]):
     kind: Kind  # of the number
     possible: tuple[float, float]  # the least and the largest value for any data
     clamped: str = "–"  # the range that values are clamped to, in words
-    steady: ClassVar[bool] = False  # whether its margin is known before data are read
-    ranged: ClassVar[bool] = True  # whether there is an interval around it at all
+    margin_is_known: ClassVar[bool] = False  # whether its margin is known before data are read
+    has_interval: ClassVar[bool] = True  # whether there is an interval around it at all
 
     @abstractmethod
     def values(self, noise: Spread, parts: Integers) -> list[Any]:
@@ -61,11 +61,11 @@ class Estimator(ABC, Generic[L]):
         """Return what must be said beside the number, where a margin does not say it."""
         return None
 
-    def interval(self, parts: Integers) -> Bought | None:
+    def interval(self, parts: Integers) -> ReleasedEnds | None:
         """Return the released interval of which the number is one end; None where it is no end."""
         return None
 
-    def foretold(self, noise: Spread, rows: int, confidence: Fraction) -> float | None:
+    def expected_margin(self, noise: Spread, rows: int, confidence: Fraction) -> float | None:
         """Return about how large a margin that depends on the data would be for a group of `rows` rows, if known."""
         return None
 

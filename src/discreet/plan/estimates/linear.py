@@ -16,14 +16,14 @@ from discreet.plan.estimates.estimator import Estimator, Floats
 from discreet.plan.estimates.noise_sums import Sizes, radius
 from discreet.sql.types import Kind
 
-__all__ = ["Linear", "noise_said"]
+__all__ = ["LinearEstimator", "noise_text"]
 
 EXACT = 1 << 53  # whole numbers below are floats, too
-SMALL = 1 << 36  # sums of a few hundred floats are off by less than a hundredth, if they are not larger
+MAX_FLOAT_SUM = 1 << 36  # sums of a few hundred floats are off by less than a hundredth, if they are not larger
 
 
 @dataclass(frozen=True, kw_only=True)
-class Linear(Estimator[Law]):
+class LinearEstimator(Estimator[Law]):
     """Σ wᵢ · part i; a whole number, by default, as counts and sums of whole numbers are."""
 
     weights: tuple[Fraction, ...]
@@ -31,7 +31,7 @@ class Linear(Estimator[Law]):
     whole: bool = True
     possible: tuple[float, float] = (0.0, math.inf)
     clamped: str = "–"
-    steady: ClassVar[bool] = True
+    margin_is_known: ClassVar[bool] = True
 
     @property
     def kind(self) -> Kind:  # type: ignore[override]
@@ -41,7 +41,7 @@ class Linear(Estimator[Law]):
         used = [(w, part) for w, part in zip(self.weights, parts, strict=True) if w]
         most = sum(abs(w) for w, _ in used) * max(int(parts.max(initial=0)), -int(parts.min(initial=0)))
         total: Any = np.zeros(parts.shape[1])
-        if self.whole and most < SMALL and any(w.denominator != 1 for w, _ in used):
+        if self.whole and most < MAX_FLOAT_SUM and any(w.denominator != 1 for w, _ in used):
             for w, part in used:
                 total += float(w) * part.astype(np.float64)
             return list(np.floor(total + 0.5).astype(np.int64).tolist())
@@ -75,10 +75,10 @@ class Linear(Estimator[Law]):
         return self._squares * noise.variance
 
     def noise_text(self, law: Law) -> str:
-        return noise_said(law, len(self.weights), float(self.unit))
+        return noise_text(law, len(self.weights), float(self.unit))
 
 
-def noise_said(law: Law, parts: int, unit: float) -> str:
+def noise_text(law: Law, parts: int, unit: float) -> str:
     """Describe the noise on `parts` parts in words; one step of it is one `unit` of the number."""
     times = f"{parts} × " if parts > 1 else ""
     return f"{times}{law.family.name}, scale {show(unit * law.float_scale, 4)}"

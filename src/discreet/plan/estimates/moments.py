@@ -24,7 +24,7 @@ import numpy as np
 
 from discreet.core.laws.law import Integers, Law, Spread
 from discreet.plan.estimates.estimator import Estimator, Floats
-from discreet.plan.estimates.linear import noise_said
+from discreet.plan.estimates.linear import noise_text
 from discreet.plan.estimates.ratio import Average, Weights, weighted
 from discreet.sql.types import Kind
 
@@ -218,9 +218,9 @@ class Variance(_Quotient):
         return pivot.solve(noise, confidence)
 
     def noise_text(self, law: Law) -> str:
-        return noise_said(law, len(self.square), self.mean.width**2 / float(self.mean.whole))
+        return noise_text(law, len(self.square), self.mean.width**2 / float(self.mean.whole))
 
-    def foretold(self, noise: Spread, rows: int, confidence: Fraction) -> float | None:
+    def expected_margin(self, noise: Spread, rows: int, confidence: Fraction) -> float | None:
         """Return about the margin of the sum of squares, from above; None for a root, where it depends on the data."""
         if self.root:
             return None
@@ -269,9 +269,9 @@ class Covariance(_Quotient):
         return low * self.width, high * self.width
 
     def noise_text(self, law: Law) -> str:
-        return noise_said(law, len(self.cross), self.width / float(self.means[0].whole))
+        return noise_text(law, len(self.cross), self.width / float(self.means[0].whole))
 
-    def foretold(self, noise: Spread, rows: int, confidence: Fraction) -> float:
+    def expected_margin(self, noise: Spread, rows: int, confidence: Fraction) -> float:
         spread = float(noise.radii(np.array([[1.0]]), confidence)[0])
         return min(self.possible[1], spread / float(self.means[0].whole * rows) * self.width)
 
@@ -313,7 +313,7 @@ class Slope(_Quotient):
         return low * self.width, high * self.width
 
     def noise_text(self, law: Law) -> str:
-        return noise_said(law, len(self.cross), 1 / float(self.means[0].whole))
+        return noise_text(law, len(self.cross), 1 / float(self.means[0].whole))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -333,7 +333,7 @@ class Correlation(_Quotient):
         return -1.0, 1.0
 
     def noise_text(self, law: Law) -> str:
-        return noise_said(law, len(self.cross), 1 / float(self.means[0].whole))
+        return noise_text(law, len(self.cross), 1 / float(self.means[0].whole))
 
     def estimates(self, noise: Spread, parts: Integers) -> Floats:
         first, second = (_spread(noise, parts, *each) for each in zip(self.means, self.squares, strict=True))

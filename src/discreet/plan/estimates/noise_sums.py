@@ -18,9 +18,9 @@ from discreet.core.once import once
 
 __all__ = ["DifferenceOf", "Sizes", "WeightedSum", "radius"]
 
-MOST_POINTS = 1 << 15  # values of a sum whose chances are added up
-MOST_SURE = 1e-7  # what is missed more rarely is not told from rounding
-SURE = 1e-11
+MAX_POINTS = 1 << 15  # values of a sum whose chances are added up
+MAX_SURE = 1e-7  # what is missed more rarely is not told from rounding
+TAIL_PROBABILITY = 1e-11
 DIFFERENT = 4  # weights of different size, at most
 
 
@@ -130,15 +130,15 @@ def _counted(law: Law, draws: int, weights: Sizes, confidence: Fraction) -> Frac
 
     Because  with weights that are whole multiples of one number the sum has values on a grid. The Fourier transform of
              its law is the product of those of the draws, taken at multiples; on a ring of N points it is off by what
-             lies beyond N/2, for which N is chosen, and by rounding: together far less than SURE.
+             lies beyond N/2, for which N is chosen, and by rounding: together far less than TAIL_PROBABILITY.
     """
     missed = float(1 - confidence)
     step, multiples = weights.multiples
     times = Counter(map(int, multiples))
-    if missed < MOST_SURE or len(times) > DIFFERENT or max(times) > MOST_POINTS:
+    if missed < MAX_SURE or len(times) > DIFFERENT or max(times) > MAX_POINTS:
         return None
-    far = multiples.above(law.summed(draws), 1 - Fraction(SURE) / 100)
-    if far > MOST_POINTS // 2 - 1:
+    far = multiples.above(law.summed(draws), 1 - Fraction(TAIL_PROBABILITY) / 100)
+    if far > MAX_POINTS // 2 - 1:
         return None
     points = 1 << int(2 * far + 2).bit_length()
     place = np.arange(points)
@@ -148,5 +148,5 @@ def _counted(law: Law, draws: int, weights: Sizes, confidence: Fraction) -> Frac
     for multiple, many in times.items():
         found *= waves[multiple * place % points] ** (many * draws)
     chances = np.bincount(off, np.fft.ifft(found).real)
-    outside = chances.sum() - np.cumsum(chances) + SURE
+    outside = chances.sum() - np.cumsum(chances) + TAIL_PROBABILITY
     return step * int(np.argmax(outside <= missed)) if outside[-1] <= missed else None

@@ -11,7 +11,7 @@ import numpy as np
 
 from discreet.core.laws.law import Integers, Law, Spread
 from discreet.plan.estimates.estimator import Estimator, Floats
-from discreet.plan.estimates.linear import noise_said
+from discreet.plan.estimates.linear import noise_text
 from discreet.sql.types import Kind
 
 __all__ = ["Average"]
@@ -73,9 +73,9 @@ class Average(Estimator[Law]):
         return _fieller(weighted(self.top, parts), weighted(self.all, parts), r)
 
     def noise_text(self, law: Law) -> str:
-        return noise_said(law, len(self.top), self.width / float(self.whole))
+        return noise_text(law, len(self.top), self.width / float(self.whole))
 
-    def foretold(self, noise: Spread, rows: int, confidence: Fraction) -> float:
+    def expected_margin(self, noise: Spread, rows: int, confidence: Fraction) -> float:
         """Return an upper bound of the margin: the one at the ends of the range."""
         spread = float(_quantiles(noise, self.top, self.all, confidence)[0])
         return min(1.0, spread / float(self.whole * rows)) * self.width

@@ -13,7 +13,14 @@ import numpy as np
 from discreet.plan.expressions import intervals as box
 from discreet.plan.expressions import margins
 from discreet.plan.expressions.function import BINARY, UNARY, Above, Doc, Function, Rule, Spelling
-from discreet.plan.expressions.rules import applied, fixed, image, need, numbers, whole
+from discreet.plan.expressions.rules import (
+    applied,
+    constant_number,
+    image,
+    require_kinds,
+    require_numbers,
+    whole_constant,
+)
 from discreet.plan.expressions.tree import Bounds, Domain, Literal, Typed
 from discreet.sql import query as q
 from discreet.sql.types import Kind
@@ -22,7 +29,7 @@ __all__ = ["ARITHMETIC", "arithmetic", "difference_of", "negated", "same", "sum_
 
 EXACTLY = ("+", "-", "*", "/")  # done by the planner where both sides are constants
 CALLED = Above()
-MOST_BITS = 200  # of a constant that is computed
+MAX_BITS = 200  # of a constant that is computed
 
 
 def _known(arguments: list[Typed]) -> list[Bounds] | None:
@@ -39,11 +46,11 @@ def arithmetic(rule: Callable[..., Bounds | None], kind: Kind | None = None) -> 
     """Return the rule of a function of numbers: of `kind`, or whole where they are, with bounds by `rule`."""
 
     def apply(what: q.Call, arguments: list[Typed]) -> Typed:
-        numbers(what, arguments)
+        require_numbers(what, arguments)
         bounds = None if (known := _known(arguments)) is None else rule(*known)
         found = applied(what, arguments, kind or same(arguments), bounds)
         found = replace(found, domain=_image(what.function, arguments) or found.domain)
-        return _exact(found) if what.function in EXACTLY and None not in map(fixed, arguments) else found
+        return _exact(found) if what.function in EXACTLY and None not in map(constant_number, arguments) else found
 
     return apply
 
@@ -53,7 +60,7 @@ def _exact(found: Typed) -> Typed:
     if found.bounds is None or found.bounds[0] != found.bounds[1]:
         return found
     value = found.bounds[0]
-    if max(value.numerator.bit_length(), value.denominator.bit_length()) > MOST_BITS:
+    if max(value.numerator.bit_length(), value.denominator.bit_length()) > MAX_BITS:
         return found
     return replace(found, tree=Literal(value=int(value) if found.kind == "integer" else value))
 
@@ -72,14 +79,14 @@ def _remainder(what: q.Call, arguments: list[Typed]) -> Typed:
 
 def _divided(what: q.Call, arguments: list[Typed]) -> Typed:
     """Type a // b, which rounds towards zero."""
-    need(what, arguments, ("integer",), "whole numbers")
+    require_kinds(what, arguments, ("integer",), "whole numbers")
     return arithmetic(lambda a, b: (known := box.quotient(a, b)) and box.rounded(known, math.trunc))(what, arguments)
 
 
 def _round(what: q.Call, arguments: list[Typed]) -> Typed:
     """Type ROUND and TRUNC, to a constant number of digits."""
-    numbers(what, arguments)
-    digits = whole(what, arguments, 1, "digits", low=-15, high=15) if len(arguments) > 1 else 0
+    require_numbers(what, arguments)
+    digits = whole_constant(what, arguments, 1, "digits", low=-15, high=15) if len(arguments) > 1 else 0
     step, known = Fraction(10) ** -digits, arguments[0].bounds
     kind: Kind = "integer" if digits <= 0 or arguments[0].kind == "integer" else "real"
     said = [Typed(tree=Literal(value=digits), kind="integer")] if len(arguments) > 1 else []
@@ -90,7 +97,7 @@ def _round(what: q.Call, arguments: list[Typed]) -> Typed:
 
 
 def _power(what: q.Call, arguments: list[Typed]) -> Typed:
-    numbers(what, arguments)
+    require_numbers(what, arguments)
     base, exponent = arguments
     constant = exponent.bounds is not None and exponent.bounds[0] == exponent.bounds[1]
     bounds = box.power(base.bounds, exponent.bounds[0]) if constant and base.bounds and exponent.bounds else None
@@ -128,10 +135,10 @@ ARITHMETIC: tuple[Function, ...] = (
     _entry("sign", "Sign", arithmetic(lambda a: (Fraction(-1), Fraction(1)), "integer"), "CAST(sign({0}) AS {double})",
            doc=Doc("Numbers", "SIGN(x)", "−1, 0 or 1")),
     _entry("floor", "Floor", arithmetic(lambda a: box.rounded(a, math.floor), "integer"), "floor({0})", nan="keeps",
-           above=Above(margin=margins.rising(np.floor)),
+           above=Above(margin=margins.monotone(np.floor)),
            doc=Doc("Numbers", "FLOOR(y)", "the next whole number below")),
     _entry("ceil", "Ceil", arithmetic(lambda a: box.rounded(a, math.ceil), "integer"), "ceil({0})", nan="keeps",
-           above=Above(margin=margins.rising(np.ceil)), doc=Doc("Numbers", "CEIL(y)", "the next whole number above")),
+           above=Above(margin=margins.monotone(np.ceil)), doc=Doc("Numbers", "CEIL(y)", "the next whole number above")),
     _entry("round", "Round", _round, "round({0}, CAST({1} AS {integer}))", slots=("this", "decimals"), missing=("0",),
            times=2, above=Above(margin=margins.rounded), doc=Doc("Numbers", "ROUND(y, 1)",
            "rounded to so many digits, from −15 to 15; without a second argument to a whole number")),
@@ -139,7 +146,7 @@ ARITHMETIC: tuple[Function, ...] = (
            times=2, doc=Doc("Numbers", "TRUNC(y, 1)", "the same towards zero")),
     _entry("sqrt", "Sqrt", arithmetic(box.root, "real"), "sqrt({0})", nan="makes", times=2,
            above=Above(text="nullif(sqrt({0}), 'nan'::DOUBLE)", times=2,
-                       margin=margins.rising(lambda x: np.sqrt(np.maximum(x, 0)))),
+                       margin=margins.monotone(lambda x: np.sqrt(np.maximum(x, 0)))),
            doc=Doc("Numbers", "SQRT(x)", "the square root; of a negative number NULL")),
     _entry("ln", "Ln", arithmetic(box.logarithm, "real"), "ln(NULLIF({0}, {zero}))", nan="makes", times=4,
            above=Above(text=LOGARITHM.format("ln"), times=4),
@@ -150,7 +157,7 @@ ARITHMETIC: tuple[Function, ...] = (
     _entry("log2", "", arithmetic(lambda a: box.logarithm(a, 2), "real"), "log2(NULLIF({0}, {zero}))", nan="makes",
            times=4, above=Above(text=LOGARITHM.format("log2"), times=4),
            doc=Doc("Numbers", "LOG2(x)", "the logarithm to the base 2")),
-    _entry("exp", "Exp", arithmetic(box.exponential, "real"), "exp({0})", above=Above(margin=margins.rising(np.exp)),
+    _entry("exp", "Exp", arithmetic(box.exponential, "real"), "exp({0})", above=Above(margin=margins.monotone(np.exp)),
            doc=Doc("Numbers", "EXP(y)", "e to this power")),
     _entry("power", "Pow", _power, "pow({0}, {1})", slots=BINARY, nan="makes", times=2,
            doc=Doc("Numbers", "POWER(x, 2)", "`x` to this power")),

@@ -25,7 +25,7 @@ from discreet.plan.expressions.function import (
     Spelling,
     first,
 )
-from discreet.plan.expressions.rules import COMPUTED, applied, fixed, need, numbers
+from discreet.plan.expressions.rules import COMPUTED, applied, constant_number, require_kinds, require_numbers
 from discreet.plan.expressions.tree import Apply, Bounds, Domain, Typed
 from discreet.sql import query as q
 from discreet.sql.spelling import case
@@ -98,12 +98,12 @@ def _is(what: q.Call, arguments: list[Typed]) -> Typed:
             "IS takes NULL, TRUE or FALSE.", code="wrong-expression", instead="write IS NULL, or =", place=right.place
         )
     if right.literal is not None:
-        need(what, arguments, ("boolean",), "true or false")
+        require_kinds(what, arguments, ("boolean",), "true or false")
     return applied(what, arguments, "boolean")
 
 
 def _logic(what: q.Call, arguments: list[Typed]) -> Typed:
-    need(what, arguments, ("boolean",), "conditions")
+    require_kinds(what, arguments, ("boolean",), "conditions")
     return applied(what, arguments, "boolean")
 
 
@@ -190,10 +190,10 @@ def _extreme(what: q.Call, arguments: list[Typed]) -> Typed:
     if real and all(each.kind in MOMENTS for each in real):
         kind: Kind = "timestamp" if any(each.kind == "timestamp" for each in real) else "date"
     else:
-        numbers(what, arguments)
+        require_numbers(what, arguments)
         kind = same(arguments)
     ends = [each.bounds or each.half for each in real]
-    constants = [value for each in real if (value := fixed(each)) is not None]
+    constants = [value for each in real if (value := constant_number(each)) is not None]
     low, high = _most(min, [end[0] for end in ends]), _most(max, [end[1] for end in ends])
     if constants:
         low, high = (low, min(constants)) if what.function == "least" else (max(constants), high)

@@ -1,7 +1,7 @@
 """Rules for dates and timestamps: parts, truncation, differences and additions.
 
 Bounds of dates are numbers of days, as in `sql/calendar`. What an engine computes never leaves the years that it knows:
-a stored date is within the calendar, and additions may lead away from it by at most `FARTHEST` days.
+a stored date is within the calendar, and additions may lead away from it by at most `MAX_DAYS_AWAY` days.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from discreet.plan.expressions import intervals as box
 from discreet.plan.expressions import margins
 from discreet.plan.expressions.arithmetic import difference_of, negated, sum_of
 from discreet.plan.expressions.function import BINARY, Above, Doc, Function, Rule, Spelling
-from discreet.plan.expressions.rules import applied, distinct, finite, fixed
+from discreet.plan.expressions.rules import applied, constant_number, distinct, listed_values
 from discreet.plan.expressions.tree import Apply, Bounds, Domain, Literal, Tree, Typed
 from discreet.sql import calendar
 from discreet.sql import query as q
 from discreet.sql.dates import Interval, iso, midnight, whole_day
-from discreet.sql.types import MOST_VALUES, WORDS, Kind
+from discreet.sql.types import MAX_VALUES, WORDS, Kind
 
 __all__ = ["DATES", "MOMENTS", "cast_moment", "constant", "dated"]
 
 MOMENTS = ("date", "timestamp")
-MOST_LISTED = 10_000  # dates that are listed one by one, as values of a key
-MOST_CAST = 12  # nodes of a text that is read as a date
-FARTHEST = 36_500_000  # days that additions may lead away from the calendar; engines know ten times as many
+MAX_LISTED = 10_000  # dates that are listed one by one, as values of a key
+MAX_CAST = 12  # nodes of a text that is read as a date
+MAX_DAYS_AWAY = 36_500_000  # days that additions may lead away from the calendar; engines know ten times as many
 ADDED = 10**6  # days that one addition of a computed number may lead
 DAYS = {"add months": Fraction(31), "add days": Fraction(1), "add microseconds": Fraction(1, calendar.DAY)}
 BEYOND = "this leads beyond the years 1 to 9999."
@@ -116,7 +116,7 @@ def _all_days(each: Typed) -> Domain | None:
     if each.kind == "date" and each.domain is not None:
         return each.domain
     ends = _ends(each)
-    return None if ends is None else finite("date", (calendar.number(whole_day(ends[0])), each.bounds[1]))  # type: ignore[index]
+    return None if ends is None else listed_values("date", (calendar.number(whole_day(ends[0])), each.bounds[1]))  # type: ignore[index]
 
 
 def _of_days(each: Typed, function: Callable[[Any], Any]) -> Domain | None:
@@ -126,8 +126,8 @@ def _of_days(each: Typed, function: Callable[[Any], Any]) -> Domain | None:
 
 
 def _listed(domain: Domain | None) -> Domain | None:
-    """Drop a domain of more than `MOST_LISTED` dates, which would be listed, unless it is every day of a span."""
-    if not domain or len(domain) <= MOST_LISTED:
+    """Drop a domain of more than `MAX_LISTED` dates, which would be listed, unless it is every day of a span."""
+    if not domain or len(domain) <= MAX_LISTED:
         return domain
     first, last = domain[0], domain[-1]
     assert isinstance(first, date)
@@ -180,8 +180,8 @@ def _trunc(what: q.Call, arguments: list[Typed]) -> Typed:
 
 def _few(unit: str, ends: tuple[date, date]) -> bool:
     if unit in calendar.SECONDS:
-        return calendar.count(unit, ends[1]) - calendar.count(unit, ends[0]) < MOST_LISTED
-    return calendar.count("day", ends[1]) - calendar.count("day", ends[0]) < MOST_VALUES
+        return calendar.count(unit, ends[1]) - calendar.count(unit, ends[0]) < MAX_LISTED
+    return calendar.count("day", ends[1]) - calendar.count("day", ends[0]) < MAX_VALUES
 
 
 def _diff(what: q.Call, arguments: list[Typed]) -> Typed:
@@ -268,7 +268,7 @@ def _moved(what: q.Call, value: Typed, step: Typed, written: q.Expression, sign:
         return _by(what, value, way if sign > 0 else -way)
     if value.kind == "timestamp":
         raise _no_way(what, "days are added to a date; to a timestamp, an interval is.")
-    days = fixed(step)
+    days = constant_number(step)
     if days is not None:
         return _by(what, value, Interval(0, sign * int(days)))
     if sign < 0:
@@ -313,9 +313,10 @@ def _near(what: q.Call, found: Typed) -> Typed:
     """Refuse a computed date that could be outside the years that engines know.
 
     Given    every stored or cast date within the calendar.
-    Promise  every date that is computed lies within FARTHEST days of the calendar, so no addition fails in an engine.
+    Promise  every date that is computed lies within MAX_DAYS_AWAY days of the calendar, so no addition fails in an
+             engine.
     """
-    if _drift(found.tree) > FARTHEST:
+    if _drift(found.tree) > MAX_DAYS_AWAY:
         raise NotAllowed(
             "this adds too much to a date.", code="too-large", instead="add in fewer steps", place=what.place
         )
@@ -349,7 +350,7 @@ def cast_moment(what: q.Call, inner: Typed, kind: str) -> Typed:
             instead="take a part of it, YEAR(…), or days: day - DATE '2000-01-01'",
             place=written.place,
         )
-    if inner.kind == "text" and inner.tree.size() > MOST_CAST:
+    if inner.kind == "text" and inner.tree.size() > MAX_CAST:
         raise NotAllowed(
             "this text is too long to read as a date.", code="too-large", instead="cast a column", place=written.place
         )

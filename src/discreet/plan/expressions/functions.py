@@ -12,7 +12,7 @@ from discreet.plan.expressions.function import Function, Grows
 from discreet.plan.expressions.strings import STRINGS
 from discreet.plan.expressions.tree import Tree
 
-__all__ = ["BY_NODE", "FUNCTIONS", "grows", "looked_into", "planned", "register"]
+__all__ = ["BY_NODE", "FUNCTIONS", "engine_nodes", "grows", "register", "searched_columns"]
 
 BEGINNINGS = ("left", "starts_with", "substring", "lower", "upper", "ltrim")  # what they find is at the beginning
 FUNCTIONS: dict[str, Function] = {}  # by our own names for them
@@ -38,7 +38,7 @@ def grows(tree: Tree, how: tuple[Grows, ...] = ("joins", "fills")) -> bool:
     return own or any(grows(each, how) for each in tree.children)
 
 
-def looked_into(tree: Tree) -> set[str]:
+def searched_columns(tree: Tree) -> set[str]:
     """Return the text columns of which an expression reads more than the beginning."""
     return {
         text.column
@@ -56,7 +56,7 @@ def _begins(tree: Tree) -> bool:
     return isinstance(text, str) and text.endswith("%") and not {"%", "_"} & set(text[:-1])
 
 
-def planned(tree: Tree) -> int:
+def engine_nodes(tree: Tree) -> int:
     """Return how many nodes an engine makes of a tree, or slightly more; guards against NaN or zero repeat parts."""
 
     def count(part: Tree, inner: list[tuple[int, int]]) -> tuple[int, int]:

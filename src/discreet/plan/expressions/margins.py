@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from discreet.plan.expressions.function import Box, Margin
 from discreet.sql import query as q
 
-__all__ = ["absolute", "difference", "every", "greatest", "least", "negative", "product", "quotient", "rising",
-           "rounded", "total"]  # fmt: skip
+__all__ = [
+    "absolute", "difference", "every", "greatest", "least", "monotone", "negative", "product", "quotient", "rounded",
+    "total",
+]  # fmt: skip
 
 
 def every(rule: Callable[..., Box], arity: int | None = None) -> Margin:
@@ -44,7 +46,7 @@ def _absolute(a: Box) -> Box:
     return np.where((a[0] <= 0) & (a[1] >= 0), 0.0, np.minimum(*both)), np.maximum(*both)
 
 
-def rising(by: Callable[..., NDArray[np.float64]]) -> Margin:
+def monotone(by: Callable[..., NDArray[np.float64]]) -> Margin:
     """Return the margin of a function that never falls, which takes ends to ends."""
     return every(lambda a: (by(a[0]), by(a[1])))
 

@@ -13,26 +13,26 @@ from discreet.core.work import spend
 from discreet.errors import NotUnderstood
 from discreet.plan.expressions.tree import Apply, Bounds, Domain, Typed
 from discreet.sql import query as q
-from discreet.sql.types import MOST_VALUES, WORDS, Kind
+from discreet.sql.types import MAX_VALUES, WORDS, Kind
 
 __all__ = [
     "COMPUTED",
-    "MOST_TRIED",
+    "MAX_TRIED",
     "applied",
+    "constant_number",
     "distinct",
-    "enough",
-    "finite",
-    "fixed",
     "image",
-    "need",
-    "numbers",
+    "listed_values",
+    "require_argument",
+    "require_kinds",
+    "require_numbers",
     "small",
-    "whole",
+    "whole_constant",
 ]
 
 EXACT = 10**15  # computed whole numbers below it are exact in doubles
 
-MOST_TRIED = 20_000  # arguments for which a function of whole numbers or texts is tried out
+MAX_TRIED = 20_000  # arguments for which a function of whole numbers or texts is tried out
 
 COMPUTED = ("integer", "real")
 
@@ -44,11 +44,11 @@ INSTEAD = {
 }
 
 
-def finite(kind: Kind | None, bounds: Bounds | None) -> Domain | None:
+def listed_values(kind: Kind | None, bounds: Bounds | None) -> Domain | None:
     """Return all values of a kind within bounds, where they are few; None otherwise."""
     if kind == "boolean":
         return (False, True)
-    if kind not in ("integer", "date") or bounds is None or bounds[1] - bounds[0] >= MOST_VALUES:
+    if kind not in ("integer", "date") or bounds is None or bounds[1] - bounds[0] >= MAX_VALUES:
         return None
     whole = range(-int(-bounds[0] // 1), int(bounds[1] // 1) + 1)
     return tuple(whole) if kind == "integer" else tuple(map(date.fromordinal, whole))
@@ -62,10 +62,10 @@ def small(domain: Domain | None) -> Domain | None:
 def applied(what: q.Call, arguments: list[Typed], kind: Kind, bounds: Bounds | None = None) -> Typed:
     """Apply the function of a call to typed arguments."""
     tree = Apply(function=what.function, arguments=tuple(each.tree for each in arguments), kind=kind)
-    return Typed(tree=tree, kind=kind, bounds=bounds, domain=small(finite(kind, bounds)))
+    return Typed(tree=tree, kind=kind, bounds=bounds, domain=small(listed_values(kind, bounds)))
 
 
-def image(function: Callable[..., Any], arguments: list[Typed], most: int = MOST_TRIED) -> Domain | None:
+def image(function: Callable[..., Any], arguments: list[Typed], most: int = MAX_TRIED) -> Domain | None:
     """Return all values of a function, without NULL, where its arguments have few; None otherwise."""
     domains = [each.domain for each in arguments if each.domain is not None]
     tried = prod(map(len, domains))
@@ -80,7 +80,7 @@ def distinct(values: Iterable[Any]) -> Domain | None:
     return small(tuple(sorted({each for each in values if each is not None})))
 
 
-def need(what: q.Call, arguments: list[Typed], kinds: tuple[str | None, ...], said: str) -> None:
+def require_kinds(what: q.Call, arguments: list[Typed], kinds: tuple[str | None, ...], said: str) -> None:
     """Refuse arguments of other kinds than `kinds`."""
     for written, each in zip(what.arguments, arguments, strict=True):
         if each.kind is not None and each.kind not in kinds:
@@ -92,15 +92,15 @@ def need(what: q.Call, arguments: list[Typed], kinds: tuple[str | None, ...], sa
             )
 
 
-def numbers(what: q.Call, arguments: list[Typed]) -> None:
+def require_numbers(what: q.Call, arguments: list[Typed]) -> None:
     """Refuse arguments that are no numbers."""
-    need(what, arguments, COMPUTED, "numbers")
+    require_kinds(what, arguments, COMPUTED, "numbers")
 
 
-def whole(what: q.Call, arguments: list[Typed], index: int, said: str, *, low: int, high: int) -> int:
+def whole_constant(what: q.Call, arguments: list[Typed], index: int, said: str, *, low: int, high: int) -> int:
     """Return the argument at `index`, which must be a constant whole number from `low` to `high`."""
-    enough(what, arguments, index)
-    value = fixed(arguments[index])
+    require_argument(what, arguments, index)
+    value = constant_number(arguments[index])
     if value is None or arguments[index].kind != "integer" or not low <= value <= high:
         raise NotUnderstood(
             f"the {said} of `{what.function.upper()}` are a constant from {low} to {high}.",
@@ -111,7 +111,7 @@ def whole(what: q.Call, arguments: list[Typed], index: int, said: str, *, low: i
     return int(value)
 
 
-def enough(what: q.Call, arguments: list[Typed], index: int) -> None:
+def require_argument(what: q.Call, arguments: list[Typed], index: int) -> None:
     """Refuse a call that has no argument at `index`."""
     if index >= len(arguments):
         raise NotUnderstood(
@@ -122,7 +122,7 @@ def enough(what: q.Call, arguments: list[Typed], index: int) -> None:
         )
 
 
-def fixed(each: Typed) -> Fraction | None:
+def constant_number(each: Typed) -> Fraction | None:
     """Return the value of a constant number, perhaps with a sign; of a date, its day number; None for all others."""
     signed = each.tree.operands("negative")
     value, sign = (signed[0].literal, -1) if signed else (each.tree.literal, 1)

@@ -27,16 +27,16 @@ from discreet.plan.expressions.function import (
     Spelling,
     first,
 )
-from discreet.plan.expressions.rules import applied, enough, image, need, whole
+from discreet.plan.expressions.rules import applied, image, require_argument, require_kinds, whole_constant
 from discreet.plan.expressions.tree import Domain, Typed
 from discreet.sql import query as q
-from discreet.sql.types import LONGEST, Kind
+from discreet.sql.types import MAX_VALUE_CHARS, Kind
 
-__all__ = ["STRINGS", "quick"]
+__all__ = ["STRINGS", "is_fast_pattern"]
 
 PATTERN = 200  # letters of a pattern
 SEARCHED = 50  # … that is looked for at every place, with _ in it: a row takes at most so many steps for each letter
-MOST_JOINED = 40  # nodes of a text that is put together
+MAX_JOINED = 40  # nodes of a text that is put together
 PADDED = 1000  # letters that a text is made to have at most
 Python = Callable[..., Any]
 
@@ -50,7 +50,7 @@ def _image(arguments: list[Typed], python: Python) -> Domain | None:
     if not all(_plain(value) for each in arguments for value in each.domain or ()):
         return None
     found = image(python, arguments)
-    return None if any(isinstance(each, str) and len(each) > LONGEST for each in found or ()) else found
+    return None if any(isinstance(each, str) and len(each) > MAX_VALUE_CHARS for each in found or ()) else found
 
 
 def _made(what: q.Call, arguments: list[Typed], python: Python | None, kind: Kind = "text") -> Typed:
@@ -66,14 +66,14 @@ def _text(python: Python | None = None, kind: Kind = "text") -> Rule:
     """Return the rule of a function of texts alone."""
 
     def rule(what: q.Call, arguments: list[Typed]) -> Typed:
-        need(what, arguments, ("text",), "text")
+        require_kinds(what, arguments, ("text",), "text")
         return _made(what, arguments, python, kind)
 
     return rule
 
 
 def _like(what: q.Call, arguments: list[Typed]) -> Typed:
-    need(what, arguments, ("text",), "text")
+    require_kinds(what, arguments, ("text",), "text")
     if not what.arguments[1].is_constant:
         raise NotUnderstood(
             "LIKE takes a constant pattern.",
@@ -86,7 +86,7 @@ def _like(what: q.Call, arguments: list[Typed]) -> Typed:
             f"a pattern of LIKE has at most {PATTERN:,} letters.", code="too-large", instead="look for a part of it",
             place=what.arguments[1].place,
         )  # fmt: skip
-    if not quick(str(what.arguments[1].literal)):
+    if not is_fast_pattern(str(what.arguments[1].literal)):
         raise NotAllowed(
             f"a pattern with _ has one % before its last letter at most, and then {SEARCHED} letters.",
             code="too-large",
@@ -96,7 +96,7 @@ def _like(what: q.Call, arguments: list[Typed]) -> Typed:
     return applied(what, arguments, "boolean")
 
 
-def quick(pattern: str) -> bool:
+def is_fast_pattern(pattern: str) -> bool:
     """Return True if an engine compares a text with a pattern in few steps for each letter of the text.
 
     Given    a pattern without _ is looked for part by part, from left to right, once; one with _ at every place that a
@@ -115,7 +115,7 @@ def _joined(python: Python | None = None) -> Rule:
 
     def rule(what: q.Call, arguments: list[Typed]) -> Typed:
         found = _text(python)(what, arguments)
-        if found.tree.size() > MOST_JOINED:
+        if found.tree.size() > MAX_JOINED:
             raise NotAllowed(
                 "this joins too many texts.", code="too-large", instead="join fewer of them", place=what.place
             )
@@ -125,12 +125,12 @@ def _joined(python: Python | None = None) -> Rule:
 
 
 def _constant(what: q.Call, arguments: list[Typed], index: int, *, empty: bool = False) -> None:
-    """Refuse an argument that is not a constant text of 1 to LONGEST letters; with `empty`, also of none."""
-    enough(what, arguments, index)
+    """Refuse an argument that is not a constant text of 1 to MAX_VALUE_CHARS letters; with `empty`, also of none."""
+    require_argument(what, arguments, index)
     value = arguments[index].tree.literal
-    if not isinstance(value, str) or len(value) > LONGEST or not (value or empty):
+    if not isinstance(value, str) or len(value) > MAX_VALUE_CHARS or not (value or empty):
         raise NotUnderstood(
-            f"`{what.function.upper()}` takes a constant text here, of 1 to {LONGEST} letters.",
+            f"`{what.function.upper()}` takes a constant text here, of 1 to {MAX_VALUE_CHARS} letters.",
             code="wrong-expression",
             instead="write it in quotes",
             place=what.arguments[index].place,
@@ -141,7 +141,7 @@ def _cut(said: str, python: Python, *, low: int = 0, high: int = 10_000) -> Rule
     """Return the rule of a function of a text and constant whole numbers: SUBSTRING, LEFT, RIGHT."""
 
     def rule(what: q.Call, arguments: list[Typed]) -> Typed:
-        need(replace(what, arguments=what.arguments[:1]), arguments[:1], ("text",), "text")
+        require_kinds(replace(what, arguments=what.arguments[:1]), arguments[:1], ("text",), "text")
         if len(arguments) < 2:
             raise NotUnderstood(
                 "`SUBSTRING` from where?",
@@ -150,30 +150,30 @@ def _cut(said: str, python: Python, *, low: int = 0, high: int = 10_000) -> Rule
                 place=what.place,
             )
         for index in range(1, len(arguments)):
-            whole(what, arguments, index, said, low=low, high=high)
+            whole_constant(what, arguments, index, said, low=low, high=high)
         return _made(what, arguments, python)
 
     return rule
 
 
 def _replace(what: q.Call, arguments: list[Typed]) -> Typed:
-    need(what, arguments, ("text",), "text")
+    require_kinds(what, arguments, ("text",), "text")
     _constant(what, arguments, 1)
     _constant(what, arguments, 2, empty=True)
     return _made(what, arguments, str.replace)
 
 
 def _split(what: q.Call, arguments: list[Typed]) -> Typed:
-    need(replace(what, arguments=what.arguments[:2]), arguments[:2], ("text",), "text")
+    require_kinds(replace(what, arguments=what.arguments[:2]), arguments[:2], ("text",), "text")
     _constant(what, arguments, 1)
-    whole(what, arguments, 2, "parts", low=1, high=PADDED)
+    whole_constant(what, arguments, 2, "parts", low=1, high=PADDED)
     return _made(what, arguments, _part)
 
 
 def _pad(python: Python) -> Rule:
     def rule(what: q.Call, arguments: list[Typed]) -> Typed:
-        need(replace(what, arguments=what.arguments[:1]), arguments[:1], ("text",), "text")
-        whole(what, arguments, 1, "letters", low=0, high=PADDED)
+        require_kinds(replace(what, arguments=what.arguments[:1]), arguments[:1], ("text",), "text")
+        whole_constant(what, arguments, 1, "letters", low=0, high=PADDED)
         _constant(what, arguments, 2)
         return _made(what, arguments, python)
 
@@ -182,7 +182,7 @@ def _pad(python: Python) -> Rule:
 
 def _trim(python: Python) -> Rule:
     def rule(what: q.Call, arguments: list[Typed]) -> Typed:
-        need(what, arguments, ("text",), "text")
+        require_kinds(what, arguments, ("text",), "text")
         if len(arguments) > 1:
             _constant(what, arguments, 1)
         return _made(what, arguments, python)

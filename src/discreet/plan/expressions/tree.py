@@ -26,7 +26,7 @@ __all__ = [
     "Tree",
     "Typed",
     "Value",
-    "both",
+    "conjunction",
     "conjuncts",
     "fields",
     "texts",
@@ -131,7 +131,7 @@ class Typed:
         return self.kind in ("date", "timestamp")
 
 
-def both(first: Tree | None, second: Tree | None) -> Tree | None:
+def conjunction(first: Tree | None, second: Tree | None) -> Tree | None:
     """Combine two conditions by AND; either may be None."""
     if first is None or second is None:
         return first or second

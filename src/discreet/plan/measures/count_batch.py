@@ -27,23 +27,24 @@ from discreet.errors import NotUnderstood
 from discreet.matrix.mechanism import reach
 from discreet.matrix.strategy import Strategy
 from discreet.mechanisms.noise import Noise
-from discreet.plan.estimates.linear import Linear
+from discreet.plan.estimates.linear import LinearEstimator
 from discreet.plan.expressions.tree import Tree
 from discreet.plan.measures.exact_data import RegionCounts
 from discreet.plan.measures.measure import MeasureOf
 from discreet.plan.measures.statistic import Statistic
 
-__all__ = ["Batch"]
+__all__ = ["CountBatch"]
 
-FINE = 1 << 80  # weights are whole multiples of one over this: entries go up to 2^24, and rows to billions
+# weights are whole multiples of one over this: entries go up to 2^24, and rows to billions
+WEIGHT_DENOMINATOR = 1 << 80
 NOTHING = 1e-13  # of the largest weight: what is left of zero in floats
-CLOSE = 1e-6  # the largest rounding error with which a count follows from what is released
+SOLVE_TOLERANCE = 1e-6  # the largest rounding error with which a count follows from what is released
 ROUNDS = 500  # steps towards possible counts
 
 
 @recorded("batch/1")
 @dataclass(frozen=True, kw_only=True)
-class Batch(MeasureOf[Law]):
+class CountBatch(MeasureOf[Law]):
     """Noisy combinations of the row counts of regions; `values` are the codes of the regions (`regions`)."""
 
     of: Tree
@@ -106,7 +107,7 @@ class Batch(MeasureOf[Law]):
     def noise(self, law: Law) -> Spread:
         return law
 
-    def predicted(self, law: Law, setting: Setting) -> float:
+    def expected_squared_error(self, law: Law, setting: Setting) -> float:
         """Return the mean expected squared error over the conditions, where what one unit can move counts as one."""
         spread = (np.array([self.weights(each) for each in self.asked]) ** 2).sum(axis=1).mean()
         return float(spread * law.variance) / setting.caps.most_rows**2
@@ -135,22 +136,25 @@ class Batch(MeasureOf[Law]):
     def knows(self, regions: str) -> bool:
         """Return True if the count of some regions is a combination of what is released."""
         weights, matrix = self.weights(regions), self.strategy.dense()
-        return bool(np.abs(weights @ matrix - _ones(regions)).max() < CLOSE)
+        return bool(np.abs(weights @ matrix - _ones(regions)).max() < SOLVE_TOLERANCE)
 
     def _estimator(self, statistic: Statistic) -> Blend:
         """Return the estimator of the count of some regions."""
         weights = self.weights(statistic.regions)
         known = np.where(np.abs(weights) > NOTHING * np.abs(weights).max(), weights, 0.0)
-        return Blend(weights=tuple(Fraction(round(float(each) * FINE), FINE) for each in known), unit=Fraction(1))
+        return Blend(
+            weights=tuple(Fraction(round(float(each) * WEIGHT_DENOMINATOR), WEIGHT_DENOMINATOR) for each in known),
+            unit=Fraction(1),
+        )
 
-    def possible(self, parts: Integers) -> Integers:
+    def feasible(self, parts: Integers) -> Integers:
         """Return the nearest combinations of counts of regions that are whole numbers, none of them negative.
 
         Because  each step goes down the squared distance by no more than its slope allows, then to what is possible.
         """
         y, matrix = parts.astype(np.float64), self.strategy.dense().astype(np.float64)
         x: Any = self.inverse @ y
-        if (np.abs(x - np.rint(x)) < CLOSE).all() and (x > -CLOSE).all():
+        if (np.abs(x - np.rint(x)) < SOLVE_TOLERANCE).all() and (x > -SOLVE_TOLERANCE).all():
             return parts
         below = (x < 0).any(axis=0)
         found, y, slope = np.maximum(x, 0), y[:, below], float(np.linalg.norm(matrix, 2)) ** 2
@@ -161,7 +165,7 @@ class Batch(MeasureOf[Law]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Blend(Linear):
+class Blend(LinearEstimator):
     """A count that is a weighted sum of released combinations."""
 
     def noise_text(self, law: Law) -> str:

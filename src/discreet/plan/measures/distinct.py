@@ -9,14 +9,14 @@ from typing import ClassVar
 from discreet.core.contribution import Setting
 from discreet.core.reach import Reach
 from discreet.core.record import recorded
-from discreet.plan.estimates.linear import Linear
+from discreet.plan.estimates.linear import LinearEstimator
 from discreet.plan.expressions.tree import Tree
 from discreet.plan.measures.exact_data import DistinctCount
 from discreet.plan.measures.measure import Noised
 from discreet.plan.measures.statistic import Statistic
 from discreet.plan.measures.sums import Sums
 
-__all__ = ["Distinct", "UnitsWhere", "owners"]
+__all__ = ["Distinct", "UnitsWhere", "is_unit_where"]
 
 
 @recorded("distinct/1")
@@ -32,7 +32,7 @@ class Distinct(Noised):
         return DistinctCount(of=self.of)
 
     @property
-    def told_apart(self) -> tuple[Tree, ...]:
+    def distinct_values(self) -> tuple[Tree, ...]:
         return (self.of,)
 
     def reach(self, setting: Setting) -> Reach:
@@ -49,8 +49,8 @@ class Distinct(Noised):
         twice = setting.neighbours.changes if setting.grouped else 1
         return Reach(l1=twice * m, l2_squared=twice * m**2, neighbours=setting.neighbours, unit=setting.unit)
 
-    def _estimator(self, statistic: Statistic) -> Linear:
-        return Linear(weights=(Fraction(1),), unit=Fraction(1))
+    def _estimator(self, statistic: Statistic) -> LinearEstimator:
+        return LinearEstimator(weights=(Fraction(1),), unit=Fraction(1))
 
 
 @recorded("owners/1")
@@ -59,7 +59,7 @@ class UnitsWhere(Distinct):
     """The number of units in each group that have a row for which a condition is true."""
 
     @property
-    def told_apart(self) -> tuple[Tree, ...]:
+    def distinct_values(self) -> tuple[Tree, ...]:
         return ()
 
     @property
@@ -75,7 +75,7 @@ class UnitsWhere(Distinct):
         return Sums(parts=("units",)).reach(setting)
 
 
-def owners(tree: Tree, unit: str | None) -> bool:
+def is_unit_where(tree: Tree, unit: str | None) -> bool:
     """Return True if an expression is the unit where a condition is true, and NULL elsewhere.
 
     Given    `unit` is the name that the relation has for its unit, which the tree is over: not what the question calls

@@ -13,9 +13,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from discreet.core.contribution import Caps
+from discreet.core.contribution import ContributionBounds
 from discreet.core.laws.law import Integers
-from discreet.matrix.strategy import Each, Strategy
+from discreet.matrix.strategy import Identity, Strategy
 from discreet.plan.expressions.tree import Tree, Value
 from discreet.sql.types import Kind
 
@@ -78,7 +78,7 @@ class ExactData:
         """Return the range of whole numbers that are kept in the last bits of a hash; None if values are kept whole."""
         return None
 
-    def adds(self, caps: Caps) -> bool:
+    def is_additive(self, caps: ContributionBounds) -> bool:
         """Return True if what is delivered for several groups adds up to what would be for them together."""
         return False
 
@@ -112,7 +112,7 @@ class RowSums(ExactData):
     def sums(self) -> RowSums:
         return self
 
-    def adds(self, caps: Caps) -> bool:
+    def is_additive(self, caps: ContributionBounds) -> bool:
         return True
 
     def reads_every_row(self, required: Collection[str]) -> bool:
@@ -129,7 +129,7 @@ class UnitCount(ExactData):
     def columns(self) -> int:
         return 0
 
-    def adds(self, caps: Caps) -> bool:
+    def is_additive(self, caps: ContributionBounds) -> bool:
         return caps.most_groups == 1
 
     def reads_every_row(self, required: Collection[str]) -> bool:
@@ -217,4 +217,4 @@ class RegionCounts(ExactData):
         groups = counts.shape[1]
         if not groups:
             return np.zeros((int(np.prod(self.strategy.shape)), 0), np.int64)
-        return Strategy((*self.strategy.factors, Each(groups))).measure(counts.ravel()).reshape(-1, groups)
+        return Strategy((*self.strategy.factors, Identity(groups))).measure(counts.ravel()).reshape(-1, groups)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.core.contribution import Caps, Setting
+from discreet.core.contribution import ContributionBounds, Setting
 from discreet.core.laws.law import Integers, Law, NoiseFamily, Spread, narrowest
 from discreet.core.laws.price import Price
 from discreet.core.mechanism import Mechanism, Then
@@ -30,8 +30,8 @@ from discreet.core.record import recorded
 from discreet.core.text import show
 from discreet.errors import NotUnderstood
 from discreet.matrix.mechanism import Combined
-from discreet.matrix.strategy import Each, Strategy, Total
-from discreet.plan.estimates.linear import Linear
+from discreet.matrix.strategy import Identity, Strategy, Total
+from discreet.plan.estimates.linear import LinearEstimator
 from discreet.plan.estimates.noise_sums import WeightedSum
 from discreet.plan.measures.measure import Places
 from discreet.plan.measures.statistic import Statistic
@@ -40,17 +40,17 @@ from discreet.plan.measures.sums import Combining, Sums
 if TYPE_CHECKING:
     from discreet.plan.estimates.group_sums import Merge
 
-__all__ = ["MOST_GROUPS", "MOST_KEYS", "Set", "Totals"]
+__all__ = ["MAX_GROUPS", "MAX_KEYS", "GroupingSets", "Set"]
 
 Set = tuple[int, ...]  # of keys, by their places, in order
-FINE = 1 << 20  # groups are released in whole multiples of one over this
+GROUP_DENOMINATOR = 1 << 20  # groups are released in whole multiples of one over this
 ROUNDS = 100
-MOST_GROUPS, MOST_KEYS = 1 << 16, 6  # so that least squares take less than a second
+MAX_GROUPS, MAX_KEYS = 1 << 16, 6  # so that least squares take less than a second
 
 
 @recorded("totals/1")
 @dataclass(frozen=True, kw_only=True)
-class Totals(Combining[Law]):
+class GroupingSets(Combining[Law]):
     """The finest groups of a sum, from noisy tables by some sets of keys; each has its weight's share of the cost."""
 
     of: Sums
@@ -68,8 +68,8 @@ class Totals(Combining[Law]):
             or len(self.of.parts) != 1
             or not whole
             or not sets
-            or len(self.sizes) > MOST_KEYS
-            or self.cells > MOST_GROUPS
+            or len(self.sizes) > MAX_KEYS
+            or self.cells > MAX_GROUPS
             or not self.tables
             or len(set(self.tables)) != len(self.weights)
             or len(self.tables) != len(self.weights)
@@ -90,7 +90,7 @@ class Totals(Combining[Law]):
     def strategies(self) -> tuple[Strategy, ...]:
         """Return each table as a strategy over the finest groups."""
         return tuple(
-            Strategy(tuple(Each(size) if n in table else Total(size) for n, size in enumerate(self.sizes)))
+            Strategy(tuple(Identity(size) if n in table else Total(size) for n, size in enumerate(self.sizes)))
             for table in self.tables
         )
 
@@ -144,7 +144,8 @@ class Totals(Combining[Law]):
         }
 
     def groups(self, released: Sequence[Integers], law: Law) -> Integers:
-        """Return the finest groups that agree best with the tables, in whole multiples of 1/FINE, by exact arithmetic.
+        """Return the finest groups that agree best with the tables, in whole multiples of 1/GROUP_DENOMINATOR, by exact
+        arithmetic.
 
         Because  the mean of AᵀΣ⁻¹y over the keys that are not in T is that of the tables with all keys of T, summed
                  over their other keys; times the number of groups, all its deviations are whole numbers.
@@ -164,7 +165,7 @@ class Totals(Combining[Law]):
                     )
             for n in below:
                 told = self.sizes[n] * told - told.sum(axis=n, keepdims=True)
-            total = total + FINE * (common // x) * told
+            total = total + GROUP_DENOMINATOR * (common // x) * told
         whole = self.cells * common
         return narrowest(((2 * total + whole) // (2 * whole)).reshape(1, -1))
 
@@ -181,7 +182,7 @@ class Totals(Combining[Law]):
         counts[counts.prod(axis=1) != merge.cells] = -1
         return counts
 
-    def follows(self, merge: Merge) -> bool:
+    def can_sum(self, merge: Merge) -> bool:
         """Because  a box differs from its mean in the keys of which it has some values and not all; its sum is known
         where one table has all these keys.
         """
@@ -204,15 +205,15 @@ class Totals(Combining[Law]):
     def sum_noises(self, law: Law, times: int) -> tuple[WeightedSum, ...]:
         return tuple(each for each, _ in self._asked(law))
 
-    def predicted(self, law: Law, setting: Setting) -> float:
+    def expected_squared_error(self, law: Law, setting: Setting) -> float:
         """Return the expected squared error of finest groups whose totals would err as much, to compare with `Sums`."""
-        rows = [(each.variance / FINE**2, self._others(one)) for each, one in self._asked(law)]
+        rows = [(each.variance / GROUP_DENOMINATOR**2, self._others(one)) for each, one in self._asked(law)]
         mine = sum(variance * self.cells / others for variance, others in rows)
         return mine / (self.cells * len(rows)) / float(self.of.reach(setting).l1) ** 2
 
     # ── readings ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def possible(self, parts: Integers) -> Integers:
+    def feasible(self, parts: Integers) -> Integers:
         """Return the nearest groups, or hardly farther ones, of which no number of a measured table has a wrong sign.
 
         Single groups may have one: where no table has them, they say nothing of any unit. Whatever follows is a sum of
@@ -246,26 +247,26 @@ class Totals(Combining[Law]):
         return narrowest(sign * (whole + max(0, *lacks)).reshape(1, -1))
 
     def error(self, law: Law, setting: Setting, merge: Merge) -> float:
-        rows = [(each.variance / FINE**2, len(here)) for each, here in self.merged_noises(law, merge)]
+        rows = [(each.variance / GROUP_DENOMINATOR**2, len(here)) for each, here in self.merged_noises(law, merge)]
         reach = float(self.of.reach(setting).l1)
         return float(sum(variance * many for variance, many in rows) / len(merge.keys) / reach**2)
 
     def can_answer(self, statistic: Statistic) -> bool:
         return self.of.can_answer(statistic)
 
-    def adds(self, caps: Caps) -> bool:
-        return self.of.adds(caps)
+    def is_additive(self, caps: ContributionBounds) -> bool:
+        return self.of.is_additive(caps)
 
     def _estimator(self, statistic: Statistic) -> Grouped:
         view = self.of.linear(statistic)
         return Grouped(
-            weights=tuple(each / FINE for each in view.weights), unit=view.unit, whole=view.whole,
+            weights=tuple(each / GROUP_DENOMINATOR for each in view.weights), unit=view.unit, whole=view.whole,
             possible=view.possible, clamped=view.clamped, shares=self.weights,
         )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
-class Grouped(Linear):
+class Grouped(LinearEstimator):
     """A sum by several groupings; `shares` are the weights by which the cost is divided over the measured tables."""
 
     shares: tuple[int, ...]
@@ -279,10 +280,11 @@ class Grouped(Linear):
 
 
 @lru_cache(maxsize=512)
-def _spread(totals: Totals, law: Law, counts: tuple[int, ...]) -> WeightedSum:
-    """Return the noise of the sum over a box of groups, in steps of 1/FINE: see `_weights`.
+def _spread(totals: GroupingSets, law: Law, counts: tuple[int, ...]) -> WeightedSum:
+    """Return the noise of the sum over a box of groups, in steps of 1/GROUP_DENOMINATOR: see `_weights`.
 
-    The sum is off by one step of the noise of each table besides, at most, and by half a step of 1/FINE of each group.
+    The sum is off by one step of the noise of each table besides, at most, and by half a step of 1/GROUP_DENOMINATOR of
+    each group.
     """
     bins, step = [0.0, 0.0, 0.0], math.prod(counts) / 2
     found: list[tuple[float, int]] = []
@@ -298,12 +300,12 @@ def _spread(totals: Totals, law: Law, counts: tuple[int, ...]) -> WeightedSum:
 
 
 @lru_cache(maxsize=64)
-def _variances(totals: Totals, law: Law) -> tuple[float, ...]:
+def _variances(totals: GroupingSets, law: Law) -> tuple[float, ...]:
     return tuple(each.variance for each in totals.laws(law))
 
 
 @lru_cache(maxsize=1024)
-def _weights(totals: Totals, family: NoiseFamily, counts: tuple[int, ...]) -> tuple[list[tuple[float, int]], ...]:
+def _weights(totals: GroupingSets, family: NoiseFamily, counts: tuple[int, ...]) -> tuple[list[tuple[float, int]], ...]:
     """Return the weights of the numbers of each table in the sum over a box of groups, and how many numbers have each.
 
     Because  the sum over a box e is ⟨u, y⟩ with u = Σ⁻¹A(AᵀΣ⁻¹A)⁺e. The box is a product over the keys, so each P_Te
@@ -312,7 +314,7 @@ def _weights(totals: Totals, family: NoiseFamily, counts: tuple[int, ...]) -> tu
              noise there is in all makes no difference to them, only how it is divided.
     """
     sizes, found = totals.sizes, []
-    for table, precision, known in _told(totals, family):
+    for table, precision, known in _known_sets(totals, family):
         outside = math.prod(counts[n] for n in range(len(sizes)) if n not in table)
         means, weights = [counts[n] / sizes[n] for n in table], list[tuple[float, int]]()
         for inside in product((True, False), repeat=len(table)):
@@ -328,13 +330,15 @@ def _weights(totals: Totals, family: NoiseFamily, counts: tuple[int, ...]) -> tu
                 for factor, within in zip(factors, below, strict=True):
                     each *= factor[within]
                 weight += each / x
-            weights.append((weight * (FINE * precision * outside), many))
+            weights.append((weight * (GROUP_DENOMINATOR * precision * outside), many))
         found.append(weights)
     return tuple(found)
 
 
 @lru_cache(maxsize=16)
-def _told(totals: Totals, family: NoiseFamily) -> tuple[tuple[Set, int, tuple[tuple[tuple[bool, ...], int], ...]], ...]:
+def _known_sets(
+    totals: GroupingSets, family: NoiseFamily
+) -> tuple[tuple[Set, int, tuple[tuple[tuple[bool, ...], int], ...]], ...]:
     """Return each table, its precision, and x_T of each set T of its keys, by which of the keys are in T."""
     eigen, found = totals._eigen(family), []
     for table, precision in zip(totals.tables, totals.precisions(family), strict=True):

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.core.contribution import Caps, Setting
+from discreet.core.contribution import ContributionBounds, Setting
 from discreet.core.laws.law import NOISELESS, Integers, Law, Spread
 from discreet.core.laws.price import Price
 from discreet.core.mechanism import Mechanism
@@ -49,11 +49,11 @@ if TYPE_CHECKING:
     from discreet.plan.estimates.group_sums import Merge
     from discreet.plan.measures.sums import Sums
 
-__all__ = ["MOST_STEPS", "Measure", "MeasureOf", "Measurement", "MeasurementOf", "Noised", "Places"]
+__all__ = ["MAX_STEPS", "Measure", "MeasureOf", "Measurement", "MeasurementOf", "Noised", "Places"]
 
 Places = NDArray[np.intp]  # rows of an answer
 
-MOST_STEPS = 1 << 48  # so that doubles hold every step, with room for rounding
+MAX_STEPS = 1 << 48  # so that doubles hold every step, with room for rounding
 
 
 class MeasureOf(ABC, Generic[L]):
@@ -84,7 +84,7 @@ class MeasureOf(ABC, Generic[L]):
         return ()
 
     @property
-    def told_apart(self) -> tuple[Tree, ...]:
+    def distinct_values(self) -> tuple[Tree, ...]:
         """Return the expressions whose values are told apart from each other, other than units."""
         return ()
 
@@ -99,7 +99,7 @@ class MeasureOf(ABC, Generic[L]):
         return None
 
     @property
-    def single(self) -> Sums | None:
+    def as_sum(self) -> Sums | None:
         """Return the measure if it is one sum, of which combinations over groups can be released instead; else None."""
         return None
 
@@ -116,7 +116,7 @@ class MeasureOf(ABC, Generic[L]):
         """Return True if so many groups can be measured."""
         return True
 
-    def sure(self, confidence: Fraction) -> Measure:
+    def at_confidence(self, confidence: Fraction) -> Measure:
         """Return the measure for a question of this confidence, where the confidence decides what is released."""
         return self
 
@@ -129,7 +129,7 @@ class MeasureOf(ABC, Generic[L]):
         """Return the mechanism, which releases whole numbers: a row for each part and a column for each group."""
 
     @abstractmethod
-    def predicted(self, law: L, setting: Setting) -> float:
+    def expected_squared_error(self, law: L, setting: Setting) -> float:
         """Return the expected squared error, where what one unit can move counts as one."""
 
     def rival_error(self, taken: Measurement) -> float | None:
@@ -159,15 +159,15 @@ class MeasureOf(ABC, Generic[L]):
         """Return True if a number of this kind can be read from the measure when it was taken for others."""
         return False
 
-    def adds(self, caps: Caps) -> bool:
+    def is_additive(self, caps: ContributionBounds) -> bool:
         """Return True if what is released of several groups adds up to what would be released of them together."""
-        return self.exact.adds(caps)
+        return self.exact.is_additive(caps)
 
-    def chosen(self, exact: Any, places: Sequence[int]) -> Any:
+    def only_groups(self, exact: Any, places: Sequence[int]) -> Any:
         """Return the exact data of the groups at these places."""
         return exact[:, places]
 
-    def possible(self, parts: Integers) -> Integers:
+    def feasible(self, parts: Integers) -> Integers:
         """Return the nearest released parts that some data could have."""
         return parts
 
@@ -186,10 +186,10 @@ class MeasureOf(ABC, Generic[L]):
             yield self.noise(law).summed(max(int(times), 1)), np.flatnonzero(cells == times)
 
     def error(self, law: L, setting: Setting, merge: Merge) -> float:
-        """Return the mean squared error to expect of sums of groups, as `predicted` does for one group."""
-        return self.predicted(law, setting) * float(merge.cells.mean())
+        """Return the mean squared error to expect of sums of groups, as `expected_squared_error` does for one group."""
+        return self.expected_squared_error(law, setting) * float(merge.cells.mean())
 
-    def follows(self, merge: Merge) -> bool:
+    def can_sum(self, merge: Merge) -> bool:
         """Return True if these sums of groups are known, with their margins."""
         return True
 
@@ -216,9 +216,9 @@ class MeasurementOf(Generic[L]):
         return self.measure.noise(self.law)
 
     @property
-    def predicted(self) -> float:
+    def expected_squared_error(self) -> float:
         """Return the expected squared error, where what one unit can move counts as one."""
-        return self.measure.predicted(self.law, self.setting)
+        return self.measure.expected_squared_error(self.law, self.setting)
 
     def error(self, merge: Merge) -> float:
         """Return the mean squared error to expect of sums of groups, where what one unit can move counts as one."""
@@ -263,8 +263,8 @@ class Noised(MeasureOf[Law]):
     def noise(self, law: Law) -> Spread:
         return law
 
-    def predicted(self, law: Law, setting: Setting) -> float:
+    def expected_squared_error(self, law: Law, setting: Setting) -> float:
         return law.variance / float(self._reach(setting).l1) ** 2
 
-    def possible(self, parts: Integers) -> Integers:
+    def feasible(self, parts: Integers) -> Integers:
         return nearest(parts)

@@ -16,7 +16,7 @@ from discreet.mechanisms.selection.mode import Modes
 from discreet.plan.expressions.tree import Tree, Value
 from discreet.plan.measures.exact_data import ValueCounts
 from discreet.plan.measures.measure import MeasureOf
-from discreet.plan.measures.quantiles import CHOICES, Choice, Chosen
+from discreet.plan.measures.quantiles import CHOICES, Choice, SelectedValue
 from discreet.plan.measures.statistic import Statistic
 from discreet.sql.types import Kind
 
@@ -60,19 +60,19 @@ class Mode(MeasureOf[Choice]):
     def law(self, price: Price, setting: Setting) -> Choice:
         return price.choice, price.exponential()
 
-    def predicted(self, law: Choice, setting: Setting) -> float:
+    def expected_squared_error(self, law: Choice, setting: Setting) -> float:
         return (self.gap(law, setting, Fraction(95, 100)) / setting.caps.most_rows) ** 2
 
     def gap(self, law: Choice, setting: Setting, confidence: Fraction) -> float:
         """Return the gap: with this confidence the chosen value has fewer rows than the commonest by less than that."""
         return self.mechanism(law, setting).error.gap(len(self.values), confidence)
 
-    def _estimator(self, statistic: Statistic) -> Commonest:
-        return Commonest(of=self, kind=self.kind)
+    def _estimator(self, statistic: Statistic) -> ModeValue:
+        return ModeValue(of=self, kind=self.kind)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Commonest(Chosen[Choice]):
+class ModeValue(SelectedValue[Choice]):
     """The estimator of MODE: one of the declared values."""
 
     of: Mode

@@ -27,18 +27,18 @@ from discreet.core.record import recorded
 from discreet.core.text import show
 from discreet.errors import NotUnderstood
 from discreet.plan.estimates.estimator import Estimator
-from discreet.plan.estimates.linear import Linear
+from discreet.plan.estimates.linear import LinearEstimator
 from discreet.plan.estimates.moments import Correlation, Covariance, Slope, Variance
 from discreet.plan.estimates.ratio import Average
 from discreet.plan.expressions.tree import Tree
 from discreet.plan.measures.exact_data import Form, RowSums, Steps
-from discreet.plan.measures.measure import MOST_STEPS, Noised
+from discreet.plan.measures.measure import MAX_STEPS, Noised
 from discreet.plan.measures.statistic import Statistic
 
 __all__ = ["Moments"]
 
-FINEST = 30  # bits of what one row adds, in grains
-MOST = 1 << 62  # what one row adds at most: so many rows as there are, times a cap, still fit 128 bits
+ROW_VALUE_BITS = 30  # bits of what one row adds, in grains
+MAX_ROW_VALUE = 1 << 62  # what one row adds at most: so many rows as there are, times a cap, still fit 128 bits
 Weights = tuple[Fraction, ...]
 
 
@@ -59,8 +59,8 @@ class Moments(Noised):
         if (
             sizes not in ({1}, {2})
             or not {1, 2} >= set(self.degree)
-            or not all(-MOST_STEPS <= a < b <= MOST_STEPS for a, b in zip(self.low, self.high, strict=True))
-            or self.whole > MOST
+            or not all(-MAX_STEPS <= a < b <= MAX_STEPS for a, b in zip(self.low, self.high, strict=True))
+            or self.whole > MAX_ROW_VALUE
         ):
             raise NotUnderstood(
                 "the recorded plan holds an invalid measure.", code="not-a-record", instead="ask in SQL"
@@ -79,7 +79,7 @@ class Moments(Noised):
     @property
     def grain(self) -> int:
         """Return the unit that sums are rounded down to."""
-        return max(1, self.whole >> FINEST)
+        return max(1, self.whole >> ROW_VALUE_BITS)
 
     @property
     def row(self) -> Fraction:
@@ -153,13 +153,15 @@ class Moments(Noised):
         function = statistic.name
         if function in ("rows", "present"):
             one = 1 / self.row
-            return Linear(weights=self._padded([one] * len(self.corners), one if function == "rows" else 0), unit=one)
+            return LinearEstimator(
+                weights=self._padded([one] * len(self.corners), one if function == "rows" else 0), unit=one
+            )
         if function == "sum":
             low, high = self.low[0] * self.step[0], self.high[0] * self.step[0]
             weights = [(low + t * (high - low)) / self.row for t in self._weights((1,))]
             possible = (0.0 if low >= 0 else -math.inf), (0.0 if high <= 0 else math.inf)
             unit = max(abs(low), abs(high)) / self.row
-            return Linear(
+            return LinearEstimator(
                 weights=self._padded(weights), unit=unit, whole=self.step[0].denominator == 1, possible=possible,
                 clamped=self._clamped,
             )  # fmt: skip

@@ -18,17 +18,17 @@ from discreet.core.exact import probability
 from discreet.core.laws.law import NOISELESS, Integers
 from discreet.core.laws.price import Price
 from discreet.core.record import recorded
-from discreet.mechanisms.quantiles.interval import Edges, shift_for
+from discreet.mechanisms.quantiles.interval import QuantileIntervalMechanism, shift_for
 from discreet.mechanisms.quantiles.many import Quantiles
-from discreet.plan.estimates.estimator import Bought
+from discreet.plan.estimates.estimator import ReleasedEnds
 from discreet.plan.expressions.tree import Tree
 from discreet.plan.measures.exact_data import ValueHistogram
-from discreet.plan.measures.quantiles import Histogrammed, Placed
+from discreet.plan.measures.quantiles import GridValue, Histogrammed
 from discreet.plan.measures.statistic import Statistic
 
-__all__ = ["SURE", "EndsAt", "QuantileInterval"]
+__all__ = ["DEFAULT_CONFIDENCE", "QuantileInterval", "QuantileIntervalAt"]
 
-SURE = Fraction(95, 100)  # the confidence of both ends together, unless a question has another
+DEFAULT_CONFIDENCE = Fraction(95, 100)  # the confidence of both ends together, unless a question has another
 
 
 @recorded("ends/1")
@@ -49,11 +49,15 @@ class QuantileInterval(Histogrammed[tuple[Fraction, int]]):
     @property
     def level(self) -> Fraction:
         """Return the confidence with which both ends together hold the quantile."""
-        return SURE
+        return DEFAULT_CONFIDENCE
 
-    def sure(self, confidence: Fraction) -> QuantileInterval:
+    def at_confidence(self, confidence: Fraction) -> QuantileInterval:
         said: dict[str, Any] = {"of": self.of, "q": self.q, "low": self.low, "high": self.high, "step": self.step}
-        return QuantileInterval(**said) if confidence == SURE else EndsAt(**said, confidence=confidence)
+        return (
+            QuantileInterval(**said)
+            if confidence == DEFAULT_CONFIDENCE
+            else QuantileIntervalAt(**said, confidence=confidence)
+        )
 
     @property
     def parts(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -66,10 +70,10 @@ class QuantileInterval(Histogrammed[tuple[Fraction, int]]):
     def can_answer(self, statistic: Statistic) -> bool:
         return statistic.name in ("low", "high") and statistic.at == self.q
 
-    def mechanism(self, law: tuple[Fraction, int], setting: Setting) -> Edges:
-        return Edges(epsilon=law[0], shift=law[1], **self._said(setting))
+    def mechanism(self, law: tuple[Fraction, int], setting: Setting) -> QuantileIntervalMechanism:
+        return QuantileIntervalMechanism(epsilon=law[0], shift=law[1], **self._arguments(setting))
 
-    def _said(self, setting: Setting) -> dict[str, Any]:
+    def _arguments(self, setting: Setting) -> dict[str, Any]:
         return {
             "q": self.q, "last": self.last, "records": setting.caps.most_rows, "grouped": setting.grouped,
             "neighbours": setting.neighbours, "unit": setting.unit,
@@ -78,13 +82,13 @@ class QuantileInterval(Histogrammed[tuple[Fraction, int]]):
     def law(self, price: Price, setting: Setting) -> tuple[Fraction, int]:
         """Because  each of two choices has half of ε."""
         epsilon = price.exponential(2 * Fraction(1, 2) ** 2)
-        return epsilon, shift_for(self.level, epsilon=epsilon, **self._said(setting))
+        return epsilon, shift_for(self.level, epsilon=epsilon, **self._arguments(setting))
 
-    def predicted(self, law: tuple[Fraction, int], setting: Setting) -> float:
+    def expected_squared_error(self, law: tuple[Fraction, int], setting: Setting) -> float:
         return float(law[1] / setting.caps.most_rows) ** 2
 
-    def _estimator(self, statistic: Statistic) -> End:
-        return End(of=self, row=("low", "high").index(statistic.name), kind=self._kind)
+    def _estimator(self, statistic: Statistic) -> IntervalEnd:
+        return IntervalEnd(of=self, row=("low", "high").index(statistic.name), kind=self._kind)
 
     def remark(self, row: int, law: tuple[Fraction, int], setting: Setting, confidence: Fraction) -> str:
         """Describe on which side of the quantile an end is, and how far away."""
@@ -96,7 +100,7 @@ class QuantileInterval(Histogrammed[tuple[Fraction, int]]):
 
 @recorded("ends/2")
 @dataclass(frozen=True, kw_only=True)
-class EndsAt(QuantileInterval):
+class QuantileIntervalAt(QuantileInterval):
     """Ends of an interval with a confidence of its own; those for 95 % are recorded as `QuantileInterval`."""
 
     confidence: Fraction
@@ -110,15 +114,15 @@ class EndsAt(QuantileInterval):
         return self.confidence
 
 
-class End(Placed[tuple[Fraction, int]]):
+class IntervalEnd(GridValue[tuple[Fraction, int]]):
     """One end of an interval around a quantile."""
 
     of: QuantileInterval
 
-    def interval(self, parts: Integers) -> Bought | None:
+    def interval(self, parts: Integers) -> ReleasedEnds | None:
         """Return the interval between both ends; None for dates."""
         if self.kind == "date":
             return None
         both = (replace(self, row=row).values(NOISELESS, parts) for row in (0, 1))
         low, high = (np.array(each, np.float64) for each in both)
-        return Bought(np.minimum(low, high), np.maximum(low, high), self.of.level)
+        return ReleasedEnds(np.minimum(low, high), np.maximum(low, high), self.of.level)

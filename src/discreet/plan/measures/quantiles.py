@@ -26,9 +26,9 @@ from discreet.core.once import once
 from discreet.core.record import recorded
 from discreet.core.text import show
 from discreet.errors import NotUnderstood
-from discreet.mechanisms.quantiles.extreme import Extreme, Side, depth
+from discreet.mechanisms.quantiles.extreme import Extreme, Side, safe_rank
 from discreet.mechanisms.quantiles.histogram import Histogram
-from discreet.mechanisms.quantiles.many import MOST_POINTS, Quantiles
+from discreet.mechanisms.quantiles.many import MAX_POINTS, Quantiles
 from discreet.mechanisms.selection.selection import Exponential, PermuteAndFlip, Selection
 from discreet.plan.estimates.estimator import Estimator, Floats, L
 from discreet.plan.expressions.tree import Tree
@@ -37,7 +37,7 @@ from discreet.plan.measures.measure import MeasureOf
 from discreet.plan.measures.statistic import Statistic
 from discreet.sql.types import Kind
 
-__all__ = ["Choice", "Chosen", "Extremes", "Histogram", "Histogrammed", "Placed", "Ranks", "Side"]
+__all__ = ["Choice", "Extremes", "GridValue", "Histogram", "Histogrammed", "QuantileMeasure", "SelectedValue", "Side"]
 
 TOP = 13  # the power of ten that a ladder of bounds ends before
 
@@ -45,10 +45,10 @@ Choice = tuple[str, Fraction]  # which private selection, and its ε
 CHOICES: dict[str, Callable[..., Selection]] = {"flip": PermuteAndFlip, "exponential": Exponential}
 
 
-class Chosen(Estimator[L]):
+class SelectedValue(Estimator[L]):
     """An estimator that returns a selected value, which has no interval in its own units."""
 
-    ranged: ClassVar[bool] = False
+    has_interval: ClassVar[bool] = False
 
     def ends(self, noise: Spread, parts: Integers, confidence: Fraction) -> tuple[Floats, Floats]:
         """Return the ends of all that is possible."""
@@ -57,7 +57,7 @@ class Chosen(Estimator[L]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Placed(Chosen[L]):
+class GridValue(SelectedValue[L]):
     """A selected value on the grid of a measure: a row of what was released."""
 
     of: Histogrammed[L]
@@ -120,7 +120,7 @@ class Histogrammed(MeasureOf[L]):
         return (self.of,)
 
     def _check(self) -> None:
-        if not 0 < self.last < MOST_POINTS or self.step <= 0:
+        if not 0 < self.last < MAX_POINTS or self.step <= 0:
             raise NotUnderstood(
                 "the recorded plan holds an invalid measure.", code="not-a-record", instead="ask in SQL"
             )
@@ -129,13 +129,13 @@ class Histogrammed(MeasureOf[L]):
     def remark(self, row: int, law: L, setting: Setting, confidence: Fraction) -> str:
         """Describe how wrong one of the values can be."""
 
-    def chosen(self, exact: Histogram, places: Sequence[int]) -> Histogram:
+    def only_groups(self, exact: Histogram, places: Sequence[int]) -> Histogram:
         return exact.only(places)
 
 
 @recorded("ranks/1")
 @dataclass(frozen=True, kw_only=True)
-class Ranks(Histogrammed[Fraction]):
+class QuantileMeasure(Histogrammed[Fraction]):
     """Quantiles of one expression, in whole steps between `low` and `high`. Its law is an ε."""
 
     of: Tree
@@ -153,9 +153,9 @@ class Ranks(Histogrammed[Fraction]):
         return tuple(str(each) for each in self.at)
 
     def mechanism(self, law: Fraction, setting: Setting) -> Quantiles:
-        return Quantiles(epsilon=law, **self._said(setting))
+        return Quantiles(epsilon=law, **self._arguments(setting))
 
-    def _said(self, setting: Setting) -> dict[str, Any]:
+    def _arguments(self, setting: Setting) -> dict[str, Any]:
         return {
             "at": self.at, "last": self.last, "records": setting.caps.most_rows, "grouped": setting.grouped,
             "neighbours": setting.neighbours, "unit": setting.unit,
@@ -168,12 +168,12 @@ class Ranks(Histogrammed[Fraction]):
     def _squares(self) -> Fraction:
         return Quantiles(epsilon=1, at=self.at, last=self.last).squares
 
-    def predicted(self, law: Fraction, setting: Setting) -> float:
+    def expected_squared_error(self, law: Fraction, setting: Setting) -> float:
         ranks = self.mechanism(law, setting).error.rank()
         return sum(each**2 for each in ranks) / len(ranks) / setting.caps.most_rows**2
 
-    def _estimator(self, statistic: Statistic) -> Placed[Fraction]:
-        return Placed(of=self, row=self.at.index(statistic.at), kind=self._kind)
+    def _estimator(self, statistic: Statistic) -> GridValue[Fraction]:
+        return GridValue(of=self, row=self.at.index(statistic.at), kind=self._kind)
 
     def remark(self, row: int, law: Fraction, setting: Setting, confidence: Fraction) -> str:
         """Describe how far the rank of one quantile can be off."""
@@ -212,13 +212,13 @@ class Extremes(Histogrammed[tuple[Fraction, int]]):
 
     def law(self, price: Price, setting: Setting) -> tuple[Fraction, int]:
         epsilon, rows = price.exponential(), setting.caps.most_rows
-        return epsilon, depth(epsilon, self.last, rows, setting.neighbours, grouped=setting.grouped)
+        return epsilon, safe_rank(epsilon, self.last, rows, setting.neighbours, grouped=setting.grouped)
 
-    def predicted(self, law: tuple[Fraction, int], setting: Setting) -> float:
+    def expected_squared_error(self, law: tuple[Fraction, int], setting: Setting) -> float:
         return float(law[1] / setting.caps.most_rows) ** 2
 
-    def _estimator(self, statistic: Statistic) -> Placed[tuple[Fraction, int]]:
-        return Placed(of=self, row=0, kind=self._kind)
+    def _estimator(self, statistic: Statistic) -> GridValue[tuple[Fraction, int]]:
+        return GridValue(of=self, row=0, kind=self._kind)
 
     def remark(self, row: int, law: tuple[Fraction, int], setting: Setting, confidence: Fraction) -> str:
         """Describe which value was selected."""

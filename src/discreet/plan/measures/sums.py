@@ -22,11 +22,11 @@ from discreet.core.record import recorded
 from discreet.core.text import show
 from discreet.errors import NotUnderstood
 from discreet.plan.estimates.estimator import Estimator, L
-from discreet.plan.estimates.linear import Linear
+from discreet.plan.estimates.linear import LinearEstimator
 from discreet.plan.estimates.ratio import Average
 from discreet.plan.expressions.tree import Literal, Tree
 from discreet.plan.measures.exact_data import ExactData, Form, RowSums, Steps, UnitCount
-from discreet.plan.measures.measure import MOST_STEPS, MeasureOf, Noised
+from discreet.plan.measures.measure import MAX_STEPS, MeasureOf, Noised
 from discreet.plan.measures.statistic import Statistic
 
 __all__ = ["Combining", "Sums"]
@@ -58,7 +58,7 @@ class Sums(Noised):
         if (
             self.parts not in SHAPES
             or (self.of is None) != (self.parts in {("rows",), ("units",)})
-            or (self.summed and not -MOST_STEPS <= self.low < self.high <= MOST_STEPS)
+            or (self.summed and not -MAX_STEPS <= self.low < self.high <= MAX_STEPS)
         ):
             raise NotUnderstood(
                 "the recorded plan holds an invalid measure.", code="not-a-record", instead="ask in SQL"
@@ -84,7 +84,7 @@ class Sums(Noised):
         return (self.of,) if self.summed and self.of is not None else ()
 
     @property
-    def single(self) -> Sums | None:
+    def as_sum(self) -> Sums | None:
         return self if len(self.parts) == 1 else None
 
     @once
@@ -134,11 +134,11 @@ class Sums(Noised):
             l1, squared = apart
         return Reach(l1=l1, l2_squared=min(squared, l1**2), neighbours=setting.neighbours, unit=setting.unit)
 
-    def possible(self, parts: Integers) -> Integers:
+    def feasible(self, parts: Integers) -> Integers:
         if self.parts == ("sum",):
             least, most = (None if self.low < 0 else 0), (0 if self.high <= 0 else None)
             return parts if least is None and most is None else np.clip(parts, least, most)
-        return super().possible(parts)
+        return super().feasible(parts)
 
     def condition(self, statistic: Statistic) -> Tree | None:
         """Return the condition of CASE, if a number counts the rows that meet it: one for each, nothing for others."""
@@ -167,19 +167,19 @@ class Sums(Noised):
             return Average(top=tuple(top), all=tuple(all_), whole=self.whole, low=low, high=high, clamped=clamped)
         return self.linear(statistic)
 
-    def linear(self, statistic: Statistic) -> Linear:
+    def linear(self, statistic: Statistic) -> LinearEstimator:
         """Return the estimator of a count or a sum."""
         if statistic.name == "sum":
             low, high = self.low * self.step, self.high * self.step
             least, most = (0.0 if low >= 0 else -math.inf), (0.0 if high <= 0 else math.inf)
-            return Linear(
+            return LinearEstimator(
                 weights=self._summing(), unit=self.step, whole=self.step.denominator == 1, possible=(least, most),
                 clamped=self._clamped,
             )  # fmt: skip
         counted = set(self.parts) - ({"missing"} if statistic.name == "present" else set())
         one = Fraction(1, self.whole)
         weights = tuple(one if part in counted else Fraction(0) for part in self.parts)
-        return Linear(weights=weights, unit=one)
+        return LinearEstimator(weights=weights, unit=one)
 
     @property
     def _clamped(self) -> str:

@@ -18,26 +18,26 @@ from typing import Any
 import numpy as np
 
 from discreet.core.contribution import Setting
-from discreet.core.exact import whole
+from discreet.core.exact import positive_integer
 from discreet.core.laws.law import Integers, Spread
 from discreet.core.laws.price import Price
 from discreet.core.record import recorded
 from discreet.errors import NotUnderstood
-from discreet.mechanisms.selection.top_k import Places
+from discreet.mechanisms.selection.top_k import TopKRanking
 from discreet.plan.estimates.noise_sums import radius
 from discreet.plan.expressions.tree import Tree
 from discreet.plan.measures.exact_data import ExactData
 from discreet.plan.measures.measure import Measurement, MeasureOf
-from discreet.plan.measures.quantiles import CHOICES, Choice, Chosen
+from discreet.plan.measures.quantiles import CHOICES, Choice, SelectedValue
 from discreet.plan.measures.statistic import Statistic
 from discreet.plan.measures.sums import Sums
 from discreet.sql.types import Kind
 
 __all__ = ["TopK"]
 
-MOST, MOST_SCORES = 1000, 10_000_000  # groups that are chosen, and scores that are looked at for that
+MAX_CHOSEN_GROUPS, MAX_SCORES = 1000, 10_000_000  # groups that are chosen, and scores that are looked at for that
 
-SURE = Fraction(95, 100)
+CONFIDENCE = Fraction(95, 100)
 
 BOTH = (Fraction(1), Fraction(1))
 
@@ -55,7 +55,11 @@ class TopK(MeasureOf[Choice]):
     least: bool = False
 
     def __post_init__(self) -> None:
-        if len(self.score.parts) != 1 or not whole(self.k, "k") < self.among or self.k * self.among > MOST_SCORES:
+        if (
+            len(self.score.parts) != 1
+            or not positive_integer(self.k, "k") < self.among
+            or self.k * self.among > MAX_SCORES
+        ):
             raise NotUnderstood(
                 "the recorded plan holds an invalid measure.", code="not-a-record", instead="ask in SQL"
             )
@@ -78,7 +82,7 @@ class TopK(MeasureOf[Choice]):
     def clamped(self) -> tuple[Tree, ...]:
         return self.score.clamped
 
-    def adds(self, caps: Any) -> bool:
+    def is_additive(self, caps: Any) -> bool:
         return False
 
     # ── what is released ─────────────────────────────────────────────────────────────────────────────────────
@@ -95,12 +99,12 @@ class TopK(MeasureOf[Choice]):
         """Return True if a unit that is added moves all scores the same way, as counts and sums without negatives."""
         return setting.neighbours.monotone and (not self.score.summed or self.score.low >= 0)
 
-    def mechanism(self, law: Choice, setting: Setting) -> Places:
+    def mechanism(self, law: Choice, setting: Setting) -> TopKRanking:
         choose = CHOICES[law[0]](
             epsilon=law[1], sensitivity=self.most(setting), monotone=self.together(setting),
             neighbours=setting.neighbours,
         )  # fmt: skip
-        return Places(choose=choose, k=self.k, among=self.among, least=self.least, unit=setting.unit)
+        return TopKRanking(choose=choose, k=self.k, among=self.among, least=self.least, unit=setting.unit)
 
     def law(self, price: Price, setting: Setting) -> Choice:
         return price.choice, (price * Fraction(1, self.k)).exponential()
@@ -122,19 +126,19 @@ class TopK(MeasureOf[Choice]):
 
     def _pair(self, confidence: Fraction) -> Fraction:
         """Return the confidence that the order of each pair of groups needs, so that all pairs have `confidence`."""
-        return 1 - min(2 * (1 - confidence) / (self.k * (self.among - self.k)), SURE)
+        return 1 - min(2 * (1 - confidence) / (self.k * (self.among - self.k)), CONFIDENCE)
 
-    def predicted(self, law: Choice, setting: Setting) -> float:
-        return self.gap(law, setting, SURE) ** 2
+    def expected_squared_error(self, law: Choice, setting: Setting) -> float:
+        return self.gap(law, setting, CONFIDENCE) ** 2
 
     def rival_error(self, taken: Measurement) -> float | None:
         """Return the squared gap of noise on all scores, by the continuous law."""
         if taken.measure == self:
             return None
-        return float(taken.noise.radii(np.ones((1, 2)), self._pair(SURE))[0] - 2) ** 2
+        return float(taken.noise.radii(np.ones((1, 2)), self._pair(CONFIDENCE))[0] - 2) ** 2
 
-    def _estimator(self, statistic: Statistic) -> Place:
-        return Place(of=self)
+    def _estimator(self, statistic: Statistic) -> TopKRank:
+        return TopKRank(of=self)
 
     def order_text(self, taken: Measurement, confidence: Fraction) -> str:
         if taken.measure == self:
@@ -154,7 +158,7 @@ class TopK(MeasureOf[Choice]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place(Chosen[Choice]):
+class TopKRank(SelectedValue[Choice]):
     """The place of a group in the order: a number by which an answer is only sorted."""
 
     of: TopK

@@ -10,19 +10,19 @@ from discreet.core.contribution import Setting
 from discreet.core.laws.price import Price
 from discreet.core.record import recorded
 from discreet.errors import NotUnderstood
-from discreet.mechanisms.quantiles.upper_bound import Ceiling
+from discreet.mechanisms.quantiles.upper_bound import UpperBoundMechanism
 from discreet.plan.expressions.tree import Tree
 from discreet.plan.measures.exact_data import Ladder
 from discreet.plan.measures.measure import MeasureOf
 from discreet.plan.measures.quantiles import TOP
 from discreet.plan.measures.statistic import Statistic
 
-__all__ = ["Ceilings"]
+__all__ = ["UpperBound"]
 
 
 @recorded("ceilings/1")
 @dataclass(frozen=True, kw_only=True)
-class Ceilings(MeasureOf[Fraction]):
+class UpperBound(MeasureOf[Fraction]):
     """A bound above `least` that hardly any value exceeds, from a ladder of 1, 2 and 5 times powers of ten.
 
     The law of this measure is an ε.
@@ -52,14 +52,16 @@ class Ceilings(MeasureOf[Fraction]):
     def exact(self) -> Ladder:
         return Ladder(of=self.of, rungs=self.rungs)
 
-    def mechanism(self, law: Fraction, setting: Setting) -> Ceiling:
+    def mechanism(self, law: Fraction, setting: Setting) -> UpperBoundMechanism:
         last, rows = len(self.rungs) - 1, setting.caps.most_rows
-        return Ceiling(epsilon=law, last=last, records=rows, neighbours=setting.neighbours, unit=setting.unit)
+        return UpperBoundMechanism(
+            epsilon=law, last=last, records=rows, neighbours=setting.neighbours, unit=setting.unit
+        )
 
     def law(self, price: Price, setting: Setting) -> Fraction:
         return price.exponential()
 
-    def predicted(self, law: Fraction, setting: Setting) -> float:
+    def expected_squared_error(self, law: Fraction, setting: Setting) -> float:
         return float(1 / law) ** 2
 
     def _estimator(self, statistic: Statistic) -> NoReturn:

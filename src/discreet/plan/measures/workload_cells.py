@@ -15,19 +15,19 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from discreet.core.contribution import Caps, Setting
+from discreet.core.contribution import ContributionBounds, Setting
 from discreet.core.laws.law import Integers, Law, narrowest
 from discreet.core.laws.price import Price
 from discreet.core.mechanism import Mechanism, Then
 from discreet.core.reach import Neighbours
 from discreet.core.record import recorded
 from discreet.errors import NotUnderstood
-from discreet.matrix.mechanism import Combined, bought
+from discreet.matrix.mechanism import Combined, laws_for
 from discreet.matrix.strategy import Strategy
 from discreet.plan.measures.statistic import Statistic
 from discreet.plan.measures.sums import Combining, Sums
 
-__all__ = ["Cells"]
+__all__ = ["WorkloadCells"]
 
 NAME = re.compile("[0-9a-f]{64}")
 COUNTS = {("rows",), ("present",), ("units",)}
@@ -35,7 +35,7 @@ COUNTS = {("rows",), ("present",), ("units",)}
 
 @recorded("cells/1")
 @dataclass(frozen=True, kw_only=True)
-class Cells(Combining[tuple[Law, ...]]):
+class WorkloadCells(Combining[tuple[Law, ...]]):
     """Noisy combinations of the counts `of` all groups, in their order; each has its share of the cost.
 
     `asked` is the name of the queries that are read from the combinations; equal queries have equal names. The law is a
@@ -80,7 +80,7 @@ class Cells(Combining[tuple[Law, ...]]):
         return sum(math.prod(each.shape) for each in self.strategies)
 
     def law(self, price: Price, setting: Setting) -> tuple[Law, ...]:
-        return bought(self.strategies, self.shares, price, **self._whose(setting))
+        return laws_for(self.strategies, self.shares, price, **self._whose(setting))
 
     def mechanism(self, law: tuple[Law, ...], setting: Setting) -> Mechanism:
         """Return the mechanism: noise on all combinations, which are released as one column.
@@ -103,7 +103,7 @@ class Cells(Combining[tuple[Law, ...]]):
         parts = np.split(column.ravel(), ends)
         return tuple(part.reshape(each.shape) for part, each in zip(parts, self.strategies, strict=True))
 
-    def predicted(self, law: tuple[Law, ...], setting: Setting) -> float:
+    def expected_squared_error(self, law: tuple[Law, ...], setting: Setting) -> float:
         """Return the mean squared error of the released numbers; the workload knows those of its answers."""
         total = sum(own.variance * math.prod(each.shape) for own, each in zip(law, self.strategies, strict=True))
         return total / self.size / self._most(setting) ** 2
@@ -115,7 +115,7 @@ class Cells(Combining[tuple[Law, ...]]):
     def _whose(self, setting: Setting) -> dict[str, Any]:
         return {"rows": self._most(setting), "neighbours": setting.neighbours, "unit": setting.unit}
 
-    def adds(self, caps: Caps) -> bool:
+    def is_additive(self, caps: ContributionBounds) -> bool:
         return False
 
     def _estimator(self, statistic: Statistic) -> NoReturn:

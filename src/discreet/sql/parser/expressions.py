@@ -19,16 +19,16 @@ from discreet.sql.parameters import Parameters
 from discreet.sql.parser.functions import SPECIAL, filtered
 from discreet.sql.positions import place
 
-__all__ = ["Reader"]
+__all__ = ["ExpressionParser"]
 
-MOST_NODES = 5_000  # of an expression, written out
-DEEPEST = 60  # levels of nesting
+MAX_NODES = 5_000  # of an expression, written out
+MAX_NESTING = 60  # levels of nesting
 DIGITS = 60  # of a number
-MOST_EXPONENT = 400  # the largest exponent of ten of a number
-LARGEST = 10**40
+MAX_EXPONENT = 400  # the largest exponent of ten of a number
+MAX_NUMBER = 10**40
 
 
-class Reader(ABC):
+class ExpressionParser(ABC):
     """A parser of the expressions in one text."""
 
     def __init__(self, text: str, given: Mapping[int, tuple[Parameters, str]]) -> None:
@@ -84,7 +84,7 @@ class Reader(ABC):
     # ── expressions ──────────────────────────────────────────────────────────────────────────────────────────
 
     def expression(self, node: Any, depth: int = 0) -> q.Expression:
-        if depth > DEEPEST:
+        if depth > MAX_NESTING:
             raise self.refuse(node, "this is nested too deeply.", "write it in fewer parentheses", code="too-large")
         kind, deeper = type(node), depth + 1
         if kind is exp.Paren:
@@ -200,10 +200,10 @@ class Reader(ABC):
         if node.is_string:
             return q.Constant(value=str(text), place=where)
         try:
-            number = rational(text, longest=DIGITS, most_exponent=MOST_EXPONENT)
+            number = rational(text, longest=DIGITS, most_exponent=MAX_EXPONENT)
         except OverflowError:
             number = None
-        if number is None or not -LARGEST < number < LARGEST:
+        if number is None or not -MAX_NUMBER < number < MAX_NUMBER:
             raise self.refuse(
                 node,
                 "this number is too large, too small or too long.",
@@ -226,7 +226,7 @@ class Reader(ABC):
         if node.args.get("default") is not None:
             found.append(self.expression(node.args["default"], depth))
         call = q.Call(function="case", arguments=tuple(found), place=self.place(node))
-        if subject is not None and call.size() > MOST_NODES:  # the subject stands in every branch
+        if subject is not None and call.size() > MAX_NODES:  # the subject stands in every branch
             raise self.refuse(node, "this expression is too large.", "write it with fewer parts", code="too-large")
         return call
 

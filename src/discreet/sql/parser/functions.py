@@ -14,16 +14,16 @@ from discreet.errors import NotAllowed, NotUnderstood, Place, Refusal
 from discreet.sql import query as q
 from discreet.sql.allowlist import INSTEAD, PARTS_OF_DATES
 from discreet.sql.dates import Interval, interval, iso, midnight, whole_day
-from discreet.sql.multi_column import MOST_LISTED
+from discreet.sql.multi_column import MAX_LISTED
 from discreet.sql.types import TYPES
 
 __all__ = ["SPECIAL", "filtered"]
 
-MOST_BUCKETS = 10_000
-MOST_PARTS = 5_000  # of an expression, written out
+MAX_BUCKETS = 10_000
+MAX_PARTS = 5_000  # of an expression, written out
 
 
-class Reader(Protocol):
+class FunctionParser(Protocol):
     """The parser that reads the parts of a function."""
 
     def expression(self, node: Any, depth: int = 0) -> q.Expression: ...
@@ -35,14 +35,14 @@ class Reader(Protocol):
     def share(self, node: Any, share: Any, *, descending: bool) -> q.Constant: ...
 
 
-Special = Callable[[Reader, Any, int], q.Expression]
+Special = Callable[[FunctionParser, Any, int], q.Expression]
 
 
-def _call(reader: Reader, node: Any, function: str, *arguments: q.Expression) -> q.Call:
+def _call(reader: FunctionParser, node: Any, function: str, *arguments: q.Expression) -> q.Call:
     return q.Call(function=function, arguments=arguments, place=reader.place(node))
 
 
-def _unit(reader: Reader, node: Any, unit: Any) -> q.Constant:
+def _unit(reader: FunctionParser, node: Any, unit: Any) -> q.Constant:
     """Return a part of a date, or a unit of time, by its internal name."""
     name = unit.name.lower() if isinstance(unit, (exp.Var, exp.Literal, exp.Column, exp.Identifier)) else ""
     name = PARTS_OF_DATES.get(name, PARTS_OF_DATES.get(name.removesuffix("s"), name.removesuffix("s")))
@@ -52,7 +52,7 @@ def _unit(reader: Reader, node: Any, unit: Any) -> q.Constant:
 # ── dates ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def cast(reader: Reader, node: Any, depth: int) -> q.Expression:
+def cast(reader: FunctionParser, node: Any, depth: int) -> q.Expression:
     """Parse CAST, and DATE '2024-01-31', which is one."""
     reader.only(node, "this", "to")
     target = node.args["to"]
@@ -73,12 +73,12 @@ def cast(reader: Reader, node: Any, depth: int) -> q.Expression:
     return _call(reader, node, "cast", inner, q.Constant(value=kind, place=reader.place(node)))
 
 
-def _date(reader: Reader, node: Any, depth: int) -> q.Expression:
+def _date(reader: FunctionParser, node: Any, depth: int) -> q.Expression:
     reader.only(node, "this")
     return cast(reader, exp.Cast(this=node.this, to=exp.DataType.build("DATE")), depth)
 
 
-def _interval(reader: Reader, node: Any, depth: int) -> q.Constant:
+def _interval(reader: FunctionParser, node: Any, depth: int) -> q.Constant:
     reader.only(node, "this", "unit")
     amount, unit = node.this, node.args.get("unit")
     sign = -1 if isinstance(amount, exp.Neg) else 1
@@ -100,7 +100,7 @@ def _interval(reader: Reader, node: Any, depth: int) -> q.Constant:
     return q.Constant(value=value if sign > 0 else -value, place=reader.place(node))
 
 
-def _negative(reader: Reader, node: Any, depth: int) -> q.Expression:
+def _negative(reader: FunctionParser, node: Any, depth: int) -> q.Expression:
     reader.only(node, "this")
     inner = reader.expression(node.this, depth)
     if isinstance(inner.literal, Interval):
@@ -108,7 +108,7 @@ def _negative(reader: Reader, node: Any, depth: int) -> q.Expression:
     return _call(reader, node, "negative", inner)
 
 
-def _extract(reader: Reader, node: Any, depth: int) -> q.Call:
+def _extract(reader: FunctionParser, node: Any, depth: int) -> q.Call:
     reader.only(node, "this", "expression")
     part = _unit(reader, node, node.this)
     return _call(reader, node, "extract", part, reader.expression(node.expression, depth))
@@ -117,7 +117,7 @@ def _extract(reader: Reader, node: Any, depth: int) -> q.Call:
 def _part(name: str) -> Special:
     """Return the parser of YEAR(x) and the like, which are EXTRACT(YEAR FROM x)."""
 
-    def read(reader: Reader, node: Any, depth: int) -> q.Call:
+    def read(reader: FunctionParser, node: Any, depth: int) -> q.Call:
         reader.only(node, "this")
         part = q.Constant(value=name, place=reader.place(node))
         return _call(reader, node, "extract", part, reader.expression(node.this, depth))
@@ -125,27 +125,27 @@ def _part(name: str) -> Special:
     return read
 
 
-def _trunc(reader: Reader, node: Any, depth: int) -> q.Call:
+def _trunc(reader: FunctionParser, node: Any, depth: int) -> q.Call:
     reader.only(node, "this", "unit")
     return _call(
         reader, node, "date_trunc", _unit(reader, node, node.args.get("unit")), reader.expression(node.this, depth)
     )
 
 
-def _diff(reader: Reader, node: Any, depth: int) -> q.Call:
+def _diff(reader: FunctionParser, node: Any, depth: int) -> q.Call:
     """Parse DATE_DIFF('day', first, last)."""
     reader.only(node, "this", "expression", "unit", "date_part_boundary")
     first, last = reader.expression(node.expression, depth), reader.expression(node.this, depth)
     return _call(reader, node, "date_diff", _unit(reader, node, node.args.get("unit")), first, last)
 
 
-def _add(reader: Reader, node: Any, depth: int) -> q.Call:
+def _add(reader: FunctionParser, node: Any, depth: int) -> q.Call:
     """Parse DATE_ADD(day, INTERVAL 1 MONTH)."""
     reader.only(node, "this", "expression")
     return _call(reader, node, "+", reader.expression(node.this, depth), reader.expression(node.expression, depth))
 
 
-def _now(reader: Reader, node: Any, depth: int) -> q.Expression:
+def _now(reader: FunctionParser, node: Any, depth: int) -> q.Expression:
     raise reader.refuse(
         node,
         "the current date is not available: a question must mean the same whenever it is asked.",
@@ -157,7 +157,7 @@ def _now(reader: Reader, node: Any, depth: int) -> q.Expression:
 # ── texts and numbers ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _trim(reader: Reader, node: Any, depth: int) -> q.Call:
+def _trim(reader: FunctionParser, node: Any, depth: int) -> q.Call:
     """Parse TRIM, LTRIM and RTRIM; TRIM(LEADING 'x' FROM …) is one of them."""
     reader.only(node, "this", "expression", "position")
     names = {"LEADING": "ltrim", "TRAILING": "rtrim"}
@@ -166,14 +166,14 @@ def _trim(reader: Reader, node: Any, depth: int) -> q.Call:
     return _call(reader, node, name, *(reader.expression(each, depth) for each in parts))
 
 
-def _pad(reader: Reader, node: Any, depth: int) -> q.Call:
+def _pad(reader: FunctionParser, node: Any, depth: int) -> q.Call:
     reader.only(node, "this", "expression", "fill_pattern", "is_left")
     parts = [node.this, node.expression, node.args.get("fill_pattern") or exp.Literal.string(" ")]
     name = "lpad" if node.args.get("is_left") else "rpad"
     return _call(reader, node, name, *(reader.expression(each, depth) for each in parts))
 
 
-def _log(reader: Reader, node: Any, depth: int) -> q.Call:
+def _log(reader: FunctionParser, node: Any, depth: int) -> q.Call:
     """Parse LOG10(x) and LOG2(x); LOG(x) is the former."""
     reader.only(node, "this", "expression")
     base, value = (node.this, node.expression) if node.args.get("expression") is not None else (None, node.this)
@@ -185,17 +185,17 @@ def _log(reader: Reader, node: Any, depth: int) -> q.Call:
     return _call(reader, node, name, reader.expression(value, depth))
 
 
-def _bucket(reader: Reader, node: Any, depth: int) -> q.Call:
+def _bucket(reader: FunctionParser, node: Any, depth: int) -> q.Call:
     """Parse WIDTH_BUCKET(x, low, high, n): 0 below low, n + 1 from high on, and n steps of one width between them."""
     reader.only(node, "this", "min_value", "max_value", "num_buckets")
     what = reader.expression(node.this, depth)
     parts = [node.args.get(each) for each in ("min_value", "max_value", "num_buckets")]
     ends = [reader.expression(each, depth) for each in parts if each is not None]
     low, high, n = [_number(each) for each in ends] if len(ends) == 3 else [None] * 3
-    if low is None or high is None or n is None or not low < high or n.denominator != 1 or not 1 <= n <= MOST_BUCKETS:
+    if low is None or high is None or n is None or not low < high or n.denominator != 1 or not 1 <= n <= MAX_BUCKETS:
         raise reader.refuse(
             node,
-            f"WIDTH_BUCKET takes constants: low, a higher one, and at most {MOST_BUCKETS:,} steps.",
+            f"WIDTH_BUCKET takes constants: low, a higher one, and at most {MAX_BUCKETS:,} steps.",
             "write WIDTH_BUCKET(cost, 0, 1000, 20)",
             NotUnderstood,
             code="wrong-expression",
@@ -210,7 +210,7 @@ def _bucket(reader: Reader, node: Any, depth: int) -> q.Call:
     below, above = _call(reader, node, "<", what, ends[0]), _call(reader, node, ">=", what, ends[1])
     between = _call(reader, node, "<", what, ends[1])
     found = _call(reader, node, "case", below, constant(0), between, inside, above, constant(int(n) + 1))
-    if found.size() > MOST_PARTS:  # what is put into buckets stands there several times
+    if found.size() > MAX_PARTS:  # what is put into buckets stands there several times
         raise reader.refuse(node, "this expression is too large.", "write it with fewer parts", code="too-large")
     return found
 
@@ -224,7 +224,7 @@ def _number(what: q.Expression) -> Fraction | None:
     return Fraction(value) if isinstance(value, (int, Fraction)) and not isinstance(value, bool) else None
 
 
-def _pattern(reader: Reader, node: Any, depth: int) -> q.Expression:
+def _pattern(reader: FunctionParser, node: Any, depth: int) -> q.Expression:
     raise reader.refuse(
         node,
         "only the patterns of LIKE are supported.",
@@ -236,7 +236,7 @@ def _pattern(reader: Reader, node: Any, depth: int) -> q.Expression:
 # ── aggregates ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def filtered(reader: Reader, node: Any, over: q.Aggregate, depth: int) -> q.Aggregate:
+def filtered(reader: FunctionParser, node: Any, over: q.Aggregate, depth: int) -> q.Aggregate:
     """Parse AGG(x) FILTER (WHERE c) as AGG(CASE WHEN c THEN x END)."""
     reader.only(node, "this", "expression")
     reader.only(node.expression, "this")
@@ -249,14 +249,14 @@ def filtered(reader: Reader, node: Any, over: q.Aggregate, depth: int) -> q.Aggr
 # ── by their names ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _anonymous(reader: Reader, node: Any, depth: int) -> q.Expression:
+def _anonymous(reader: FunctionParser, node: Any, depth: int) -> q.Expression:
     """Parse a function that sqlglot has no node for."""
     read = CALLED.get(str(node.this).upper())
     reader.only(node, "this", "expressions")
     return _unknown(reader, node) if read is None else read(reader, node, depth)
 
 
-def _unknown(reader: Reader, node: Any) -> q.Expression:
+def _unknown(reader: FunctionParser, node: Any) -> q.Expression:
     name = str(node.this)[:40]
     said = f"`{name.upper()}` is not a supported function."
     raise reader.refuse(
@@ -267,7 +267,7 @@ def _unknown(reader: Reader, node: Any) -> q.Expression:
 def _bound(function: str) -> Special:
     """Return the parser of QUANTILE_LOW(x, 0.5) and the like: one end of an interval around a quantile."""
 
-    def read(reader: Reader, node: Any, depth: int) -> q.Expression:
+    def read(reader: FunctionParser, node: Any, depth: int) -> q.Expression:
         if len(node.expressions) != 2:
             said = f"write {function.upper()}(x, 0.5)"
             raise reader.refuse(
@@ -289,7 +289,7 @@ def _bound(function: str) -> Special:
 def _histogram(function: str) -> Special:
     """Return the parser of HISTOGRAM(x) and HISTOGRAM(x, [10, 20]); `binned` makes a column of each count."""
 
-    def read(reader: Reader, node: Any, depth: int) -> q.Expression:
+    def read(reader: FunctionParser, node: Any, depth: int) -> q.Expression:
         of, *given = node.expressions or [None]
         if of is None or len(given) > 1 or (function == "histogram_exact" and not given):
             raise _no_bins(reader, node, function)
@@ -301,14 +301,14 @@ def _histogram(function: str) -> Special:
     return read
 
 
-def _no_bins(reader: Reader, node: Any, function: str) -> Refusal:
-    said = f"{function.upper()} is of a column, and of a list of 1 to {MOST_LISTED} constants of one kind."
+def _no_bins(reader: FunctionParser, node: Any, function: str) -> Refusal:
+    said = f"{function.upper()} is of a column, and of a list of 1 to {MAX_LISTED} constants of one kind."
     return reader.refuse(
         node, said, f"write {function.upper()}(x, [10, 20, 50])", NotUnderstood, code="wrong-expression"
     )
 
 
-def _ends(reader: Reader, node: Any, listed: Any, function: str, depth: int) -> list[q.Constant]:
+def _ends(reader: FunctionParser, node: Any, listed: Any, function: str, depth: int) -> list[q.Constant]:
     """Return the constants of a list, or of RANGE(0, 100, 10), each once, in their order."""
     if isinstance(listed, exp.GenerateSeries):
         reader.only(listed, "start", "end", "step", "is_end_exclusive")
@@ -316,9 +316,9 @@ def _ends(reader: Reader, node: Any, listed: Any, function: str, depth: int) -> 
         read = [1 if each is None else _number(reader.expression(each, depth)) for each in parts]
         first, last, step = (int(each) if each is not None and each == int(each) else 0 for each in read)
         turns = range(first, last + (not listed.args.get("is_end_exclusive")), max(step, 1))
-        values: list[Any] = list(turns[: MOST_LISTED + 1]) if None not in read and step > 0 else []
+        values: list[Any] = list(turns[: MAX_LISTED + 1]) if None not in read and step > 0 else []
     else:
-        found = [reader.expression(each, depth) for each in getattr(listed, "expressions", ())[: MOST_LISTED + 1]]
+        found = [reader.expression(each, depth) for each in getattr(listed, "expressions", ())[: MAX_LISTED + 1]]
         read = [_number(each) for each in found]
         values = [each.literal for each in found]
         values = values if None in read else read
@@ -326,10 +326,10 @@ def _ends(reader: Reader, node: Any, listed: Any, function: str, depth: int) -> 
     known = len(kinds) == 1 and kinds <= {int, Fraction, str, date, datetime}
     if not known or not isinstance(listed, (exp.Array, exp.GenerateSeries)):
         raise _no_bins(reader, listed if isinstance(listed, exp.Array) else node, function)
-    if len(values) > MOST_LISTED:
+    if len(values) > MAX_LISTED:
         raise reader.refuse(
             node,
-            f"a histogram has at most {MOST_LISTED} bins, and these are more.",
+            f"a histogram has at most {MAX_LISTED} bins, and these are more.",
             "write fewer; or SELECT WIDTH_BUCKET(x, 0, 100, 80) AS bin, COUNT(*) … GROUP BY bin",
             NotUnderstood,
             code="too-large",
@@ -342,7 +342,7 @@ def _plain(value: Any) -> Any:
     return int(value) if isinstance(value, Fraction) and value.denominator == 1 else value
 
 
-def _date_part(reader: Reader, node: Any, depth: int) -> q.Expression:
+def _date_part(reader: FunctionParser, node: Any, depth: int) -> q.Expression:
     """Parse DATE_PART('year', x)."""
     if len(node.expressions) != 2:
         raise reader.refuse(
@@ -352,7 +352,7 @@ def _date_part(reader: Reader, node: Any, depth: int) -> q.Expression:
 
 
 def _one(name: str) -> Special:
-    def read(reader: Reader, node: Any, depth: int) -> q.Expression:
+    def read(reader: FunctionParser, node: Any, depth: int) -> q.Expression:
         if len(node.expressions) != 1:
             return _unknown(reader, node)
         part = q.Constant(value=name, place=reader.place(node))

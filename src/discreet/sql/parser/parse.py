@@ -18,23 +18,23 @@ from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]
 
 from discreet.errors import NotAllowed, NotUnderstood, Place, Refusal
 from discreet.sql import query as q
-from discreet.sql.multi_column import BINNED, binned, one_by_one, renumber
-from discreet.sql.parameters import UNHEARD, Parameters, marked
-from discreet.sql.parser.expressions import Reader
-from discreet.sql.positions import spot
+from discreet.sql.multi_column import BINNED, binned, expand_quantiles, renumber
+from discreet.sql.parameters import UNHEARD, Parameters, mark_parameters
+from discreet.sql.parser.expressions import ExpressionParser
+from discreet.sql.positions import error_place
 
-__all__ = ["LONGEST", "parse"]
+__all__ = ["MAX_QUESTION_CHARS", "parse"]
 
-LONGEST = 20_000  # characters of a question
-LONGEST_NAME = 200
-MOST_COLUMNS = 200
+MAX_QUESTION_CHARS = 20_000  # characters of a question
+MAX_NAME_CHARS = 200
+MAX_COLUMNS = 200
 EXAMPLE = "for example: SELECT COUNT(*) FROM visits"
-MOST_TABLES = 16
-MOST_READ, MOST_LAYERS = 32, 32  # of a whole question, with names after WITH written out
-MOST_SETS = 64
-MOST_LISTS = 400  # brackets of lists in a text
-DEEPEST = 200  # parentheses in parentheses
-LONGEST_INTERVAL = 100  # letters of the text after INTERVAL
+MAX_TABLES = 16
+MAX_READ, MAX_LAYERS = 32, 32  # of a whole question, with names after WITH written out
+MAX_SETS = 64
+MAX_LISTS = 400  # brackets of lists in a text
+MAX_PARENTHESES = 200  # parentheses in parentheses
+MAX_INTERVAL_CHARS = 100  # letters of the text after INTERVAL
 OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE}
 CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE}
 SETS = (exp.GroupingSets, exp.Rollup, exp.Cube)
@@ -47,9 +47,9 @@ def parse(text: str, given: Parameters | None = None) -> q.Select:
     """Parse a question: one SELECT, with every part on the allow-list; `given` are the values of its parameters."""
     if not isinstance(text, str) or not text.strip():
         raise NotUnderstood("a question is one SELECT statement.", code="not-one-select", instead=EXAMPLE)
-    if len(text) > LONGEST:
+    if len(text) > MAX_QUESTION_CHARS:
         raise NotUnderstood(
-            f"a question has at most {LONGEST} characters.", code="too-large", instead="ask in several parts"
+            f"a question has at most {MAX_QUESTION_CHARS} characters.", code="too-large", instead="ask in several parts"
         )
     if UNHEARD.search(text):
         raise NotUnderstood(
@@ -72,12 +72,12 @@ def _statements(text: str) -> tuple[list[Any], dict[int, str]]:
     """Return the statements of a text, and the names of its parameters by where they start."""
     try:
         dialect = Dialect.get_or_raise("duckdb")
-        tokens, names = marked(dialect.tokenize(text), text)
+        tokens, names = mark_parameters(dialect.tokenize(text), text)
         _readable(tokens, text)
         return [each for each in dialect.parser().parse(tokens, text) if each is not None], names
     except ParseError as problem:
         raise NotUnderstood(
-            "this is not SQL that can be read.", code="not-sql", instead=EXAMPLE, place=spot(text, problem)
+            "this is not SQL that can be read.", code="not-sql", instead=EXAMPLE, place=error_place(text, problem)
         ) from None
     except (RecursionError, Refusal):
         raise
@@ -92,25 +92,25 @@ def _readable(tokens: list[Token], text: str) -> None:
         kind, place = token.token_type, Place(text, token.start, token.end + 1)
         depth += (kind in OPENING) - (kind in CLOSING)
         lists += kind == TokenType.L_BRACKET
-        if depth > DEEPEST:
+        if depth > MAX_PARENTHESES:
             raise NotAllowed(
                 "this is nested too deeply.", code="too-large", instead="write it in fewer parentheses", place=place
             )
-        if lists > MOST_LISTS:
+        if lists > MAX_LISTS:
             raise NotAllowed(
-                f"a question has at most {MOST_LISTS} lists.",
+                f"a question has at most {MAX_LISTS} lists.",
                 code="too-large",
                 instead="write fewer of them",
                 place=place,
             )
         after = before is not None and before.token_type == TokenType.INTERVAL
-        if after and token.end - token.start > LONGEST_INTERVAL:
+        if after and token.end - token.start > MAX_INTERVAL_CHARS:
             raise NotUnderstood(
                 "this interval cannot be read.", code="not-a-date", instead="write INTERVAL 90 DAY", place=place
             )
 
 
-class _Selects(Reader):
+class _Selects(ExpressionParser):
     """A parser of the SELECTs of one text."""
 
     def __init__(self, text: str, given: dict[int, tuple[Parameters, str]]) -> None:
@@ -132,10 +132,10 @@ class _Selects(Reader):
                     NotUnderstood,
                     code="wrong-name",
                 )
-            if len(each.name) > LONGEST_NAME:
+            if len(each.name) > MAX_NAME_CHARS:
                 raise self.refuse(
                     each,
-                    f"a name has at most {LONGEST_NAME} letters.",
+                    f"a name has at most {MAX_NAME_CHARS} letters.",
                     "use a shorter one",
                     NotUnderstood,
                     code="wrong-name",
@@ -145,9 +145,9 @@ class _Selects(Reader):
             tree = tree.this
         found = self.select(tree, {}, None, 0)
         tables, layers = q.written(found)
-        if tables > MOST_READ or layers > MOST_LAYERS:
+        if tables > MAX_READ or layers > MAX_LAYERS:
             raise self.refuse(
-                tree, f"one question can read at most {MOST_READ} tables.", "ask in several parts", code="too-large"
+                tree, f"one question can read at most {MAX_READ} tables.", "ask in several parts", code="too-large"
             )
         return found
 
@@ -164,12 +164,14 @@ class _Selects(Reader):
         known = self._with(node.args.get("with_"), known, depth)
         source = self._from(node, known, depth)
         self._named, self._depth = known, depth
-        lists = [[one for part in one_by_one(each) for one in binned(self._item(part))] for each in node.expressions]
+        lists = [
+            [one for part in expand_quantiles(each) for one in binned(self._item(part))] for each in node.expressions
+        ]
         items = tuple(each for listed in lists for each in listed)
         renumber(node, [len(each) for each in lists])
-        if not 1 <= len(items) <= MOST_COLUMNS:
+        if not 1 <= len(items) <= MAX_COLUMNS:
             raise self.refuse(
-                node, f"a SELECT has 1 to {MOST_COLUMNS} columns.", EXAMPLE, NotUnderstood, code="too-large"
+                node, f"a SELECT has 1 to {MAX_COLUMNS} columns.", EXAMPLE, NotUnderstood, code="too-large"
             )
         keys, sets = self._keys(node, items)
         distinct = node.args.get("distinct")
@@ -209,10 +211,10 @@ class _Selects(Reader):
         first, joins = self._source(node.args["from_"].this, known, depth), node.args.get("joins")
         if not joins:
             return first
-        if len(joins) >= MOST_TABLES:
+        if len(joins) >= MAX_TABLES:
             raise self.refuse(
                 joins[-1],
-                f"one question can join at most {MOST_TABLES} tables.",
+                f"one question can join at most {MAX_TABLES} tables.",
                 "ask of fewer at once",
                 code="too-large",
             )
@@ -305,10 +307,10 @@ class _Selects(Reader):
                 rest += [each.expression, each.this]
             else:
                 parts.append(self.select(each, known, None, depth + 1))
-            if len(parts) + len(rest) > MOST_TABLES:
+            if len(parts) + len(rest) > MAX_TABLES:
                 raise self.refuse(
                     node,
-                    f"at most {MOST_TABLES} SELECTs can be combined by UNION ALL.",
+                    f"at most {MAX_TABLES} SELECTs can be combined by UNION ALL.",
                     "ask of fewer at once",
                     code="too-large",
                 )
@@ -375,10 +377,10 @@ class _Selects(Reader):
         sets: list[Keys] = [()]
         for each in group.expressions:
             sets = [(*one, *more) for one in sets for more in self._sets(each, items)]
-            if len(sets) > MOST_SETS:
+            if len(sets) > MAX_SETS:
                 raise self.refuse(
                     each,
-                    f"at most {MOST_SETS} grouping sets can be asked for at once.",
+                    f"at most {MAX_SETS} grouping sets can be asked for at once.",
                     "name fewer columns",
                     code="too-large",
                 )
@@ -399,7 +401,7 @@ class _Selects(Reader):
             if len(parts) > 6:
                 raise self.refuse(
                     node,
-                    f"at most {MOST_SETS} grouping sets can be asked for at once.",
+                    f"at most {MAX_SETS} grouping sets can be asked for at once.",
                     "name fewer columns",
                     code="too-large",
                 )
