@@ -66,7 +66,7 @@ class Dialect(Protocol):
         """All columns but `column`."""
 
     def whole_quotient(self, dividend: str, divisor: str) -> str:
-        """The quotient of two non-negative whole numbers, rounded down."""
+        """The quotient of two whole numbers, the second positive, rounded towards zero."""
 
     def bytes(self, text: str) -> str:
         """The number of bytes of a text."""

@@ -86,7 +86,8 @@ def truncated(tree: Tree, text: str, most: int, stored: Stored) -> str:
         if most >= LONG_TEXT:
             return text
         if text in (raw, shortened(raw, dialect)):  # its bytes are known unread
-            return f"CASE WHEN {dialect.bytes(raw)} <= {most} THEN {raw} ELSE left({raw}, {most}) END"
+            letters = _letters(tree, stored) if stored[tree.column] == "short" else raw  # no digest
+            return f"CASE WHEN {dialect.bytes(raw)} <= {most} THEN {raw} ELSE left({letters}, {most}) END"
     return f"left({text}, {most})"
 
 
@@ -291,7 +292,10 @@ def _letters(tree: Tree, stored: Stored) -> str:
     dialect, kept = stored.dialect, stored[tree.column or ""]
     raw = dialect.quoted(tree.column or "")
     text = raw if kept in ("text", "short") else dialect.cast(raw, "text")
-    return f"CASE WHEN {dialect.bytes(text)} < {LONG_TEXT} THEN {text} ELSE left({text}, {LONG_TEXT - DIGEST}) END"
+    beginning = (
+        f"length({text}) - {DIGEST}" if kept == "short" else LONG_TEXT - DIGEST
+    )  # what is short ends in a digest
+    return f"CASE WHEN {dialect.bytes(text)} < {LONG_TEXT} THEN {text} ELSE left({text}, {beginning}) END"
 
 
 def _searched(tree: Apply, stored: Stored, bare: bool) -> list[str]:

@@ -93,9 +93,9 @@ class RowSums(ExactData):
 
     `values` are read from each row. `forms` are the parts, each a sum over rows, with whole weights, of products of
     powers of values: (2, 1) is the first value squared times the second, in the rows that have both; (0,) counts the
-    rows that have the first, and () all rows. An engine that cuts a unit short counts its parts in proportion, rounded
-    so that running totals of the parts are rounded down: none of them becomes negative, nor their sum larger than it
-    was. `most_added` is how far one row can move any running total of the parts, at most. Each part of a group is
+    rows that have the first, and () all rows. An engine that cuts a unit short counts its parts in proportion, with
+    running totals of the parts rounded towards zero: none of them becomes negative, nor their sum larger than it was.
+    `most_added` is how far one row can move any running total of the parts, at most. Each part of a group is
     divided by `grain`, and rounded down, when all rows are added up.
     """
 
