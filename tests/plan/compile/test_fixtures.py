@@ -26,6 +26,7 @@ UNWRITTEN = (  # texts that a file does not hold, and guards against what the pa
     "a question is one SELECT statement",
     "a question has at most",
     "not valid Unicode, or NUL",
+    "joined rows of one unit are too heavy",
     "this ORDER BY cannot be read",
     "of what?",
     'self.refuse(node, said, f"write {name.upper()}(y, x)',
