@@ -148,7 +148,10 @@ def _bounds(label: str, said: tuple[Any, ...]) -> tuple[Fraction, Fraction]:
     except NotUnderstood as refusal:
         reason = f"the bounds of `{label}` cannot be: {refusal.reason}"
         raise NotUnderstood(
-            reason, code="wrong-declaration", instead=f"the smaller first, as in {label} = {{ min = 0, max = 100 }}"
+            reason,
+            code="wrong-declaration",
+            instead=f"two numbers or two dates, the smaller first: {label} = {{ min = 0, max = 100 }}, or "
+            f"{label} = {{ min = 2020-01-01, max = 2026-12-31 }}",
         ) from None
 
 

@@ -21,6 +21,7 @@ __all__ = ["CatalogueFile", "read"]
 DATASET = ("name", "source", "budget", "neighbours", "ledger", "unit", "failures")
 TABLE = ("unit", "rows_per_unit", "groups_per_unit", "columns", "public", "key", "csv")
 MAX_FILE_CHARS = 1 << 22  # characters of a catalogue
+WRITTEN = "texts are in quotes, numbers have a decimal point; docs/catalogue.md shows a catalogue"
 
 
 def read(path: Path) -> Catalogue:
@@ -65,14 +66,10 @@ def _not_toml(text: str, problem: str) -> Refusal:
     reason = "this line is not TOML: " + problem.split(" (at ", maxsplit=1)[0].lower() + "."
     if spot is None:  # it ends too early
         last = max(len(text.rstrip()) - 1, 0)
-        return NotUnderstood(
-            reason, code="wrong-declaration", instead="docs/catalogue.md shows one", place=Place(text, last, last + 1)
-        )
+        return NotUnderstood(reason, code="wrong-declaration", instead=WRITTEN, place=Place(text, last, last + 1))
     start = sum(len(line) + 1 for line in text.split("\n")[: int(spot[1]) - 1]) + int(spot[2]) - 1
     start = min(start, max(len(text) - 1, 0))
-    return NotUnderstood(
-        reason, code="wrong-declaration", instead="docs/catalogue.md shows one", place=Place(text, start, start + 1)
-    )
+    return NotUnderstood(reason, code="wrong-declaration", instead=WRITTEN, place=Place(text, start, start + 1))
 
 
 class CatalogueFile:

@@ -93,12 +93,13 @@ def number(value: object, name: str) -> Fraction:
         ) from None
     if read is None:
         dotted = value.replace(",", ".") if isinstance(value, str) else ""
+        kind = "the text" if isinstance(value, str) else type(value).__name__
         raise NotUnderstood(
-            f"{name} must be a finite number, not {type(value).__name__} `{_quote(value)}`.",
+            f"{name} must be a finite number, not {kind} `{_quote(value)}`.",
             code="not-a-number",
             instead=f"write a decimal point: {dotted}"
             if re.fullmatch(r"\d{1,9}\.\d{1,9}", dotted)
-            else f"write an int, a Fraction, a Decimal or a decimal string: {_example(name)}",
+            else f"write a number, exact as an int, a Fraction, a Decimal or digits in quotes: {_example(name)}",
         )
     if abs(read) > MAX_MAGNITUDE:
         raise NotUnderstood(

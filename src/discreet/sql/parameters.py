@@ -98,10 +98,11 @@ class Parameters:
         for start, name in names.items():
             if name not in self.values:
                 size = 1 if text[start] == "?" else 1 + len(name)
+                given = "params=[…]" if name.isdecimal() else f'params={{"{name}": …}}'
                 raise NotUnderstood(
                     "a parameter has no value here.",
                     code="wrong-parameter",
-                    instead=f'give it: params={{"{name}": …}}' if not name.isdecimal() else "give it: params=[…]",
+                    instead=f"give it: {given}, or --param {name}=…",
                     place=Place(text, start, start + size),
                 )
         extra = [name for name in self.values if name not in names.values()]
