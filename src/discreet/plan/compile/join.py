@@ -333,11 +333,13 @@ class _JoinBounds:
         caps = [each.table.rows_per_unit or 1 for each in whole]
         declared = prod(caps) * referring ** len(refer)
         if declared * share > MAX_DECLARED_ROWS:
-            heavy = f", each as heavy as {share}, for its texts or for others like it" if share > 1 else ""
+            ways = ["join fewer tables of many rows", "group by the unit inside first"]
+            ways += ["ask for fewer texts, medians and SELECTs at once"] * (share > 1)
             raise NotAllowed(
-                f"one {self.many[0].table.unit} could have {declared:,} joined rows here{heavy}.",
+                f"one {self.many[0].table.unit} could have {declared:,} joined rows here, and this question can read "
+                f"at most {MAX_DECLARED_ROWS // share:,} of each.",
                 code="too-many-rows-meet",
-                instead="join fewer tables of many rows, or group by the unit inside first",
+                instead=f"{', '.join(ways[:-1])}, or {ways[-1]}",
                 place=self.many[-1].place,
             )
         most = next(
