@@ -527,13 +527,13 @@ MUTANTS = [
             Edit(
                 "discreet.ledger.balances:State.admit",
                 (
-                    '                instead=f"ask for less: {left} is left" if left.pure or left.rho else '
-                    "nothing,\n"
+                    '                instead=f"ask for a smaller ε or a wider margin: {left} is left" if '
+                    "left.pure or left.rho else nothing,\n"
                     "            )\n"
                 ),
                 (
-                    '                instead=f"ask for less: {left} is left" if left.pure or left.rho else '
-                    "nothing,\n"
+                    '                instead=f"ask for a smaller ε or a wider margin: {left} is left" if '
+                    "left.pure or left.rho else nothing,\n"
                     "            )\n"
                     "        self.admit_running(charge.dataset)\n"
                 ),

@@ -613,7 +613,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     with dp.Curator.load(path) as curator:
         curator.ask(COUNT, epsilon=1)
     assert main(["resume", str(path)]) == 0
-    assert "Nothing of clinic has stopped." in capsys.readouterr().out
+    assert "clinic has not stopped, so there is nothing to resume." in capsys.readouterr().out
     with dp.Curator.load(path) as curator, harmed(tmp_path / "data.parquet"), pytest.raises(dp.Broken):
         curator.ask(SUM, epsilon=1)
     assert main(["ask", str(path), f"{COUNT} WHERE age > 3", "--epsilon", "1"]) == 2

@@ -53,7 +53,7 @@ def _resume(options: argparse.Namespace) -> None:
         if (failures or waiting) and not options.yes and not _sure():
             raise NotUnderstood("nothing was resumed.", code="nothing-done", instead="say yes, or give --yes")
         resumed = ledger.resume(failures)
-    print(f"{catalogue.name} answers again." if resumed else f"Nothing of {catalogue.name} has stopped.")
+    print(f"{catalogue.name} {'answers again' if resumed else 'has not stopped, so there is nothing to resume'}.")
 
 
 def _sure() -> bool:

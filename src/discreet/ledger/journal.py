@@ -322,7 +322,7 @@ class Journal:
             raise NotUnderstood(
                 f"there is no ledger at {self.store.where}.",
                 code="no-ledger",
-                instead="give it a budget, and it is made",
+                instead="the first question to a catalogue makes its ledger; in Python, Ledger(…, budget=…) does",
             )
 
     def _say(self, problem: Exception) -> Exception:

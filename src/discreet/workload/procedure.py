@@ -194,7 +194,9 @@ class WorkloadQuestion:
         pure = epsilon is not None and Loss(pure=epsilon, rho=min(epsilon, epsilon**2) / RHO_DENOMINATOR) in left
         if not pure and not (rho and Loss(rho=rho) in left):
             raise BudgetExceeded(
-                "the budget has no room for these.", code="budget-exceeded", instead=f"ask for less: {left} is left"
+                "the budget has no room for these.",
+                code="budget-exceeded",
+                instead=f"ask for a smaller ε or a wider margin: {left} is left",
             )
 
     def _designs(self, families: Iterable[NoiseFamily]) -> list[tuple[NoiseFamily, Design]]:
