@@ -297,6 +297,16 @@ def test_a_csv_that_changes_is_read_again_and_new_columns_are_refused(tmp_path: 
     assert asked.left == left
 
 
+@pytest.mark.parametrize(("divides", "shown"), [(";", '";"'), ("\t", r'"\t"'), (",", None)])
+def test_a_csv_that_is_divided_otherwise_is_said_to_be(divides: str, shown: str | None, tmp_path: Path) -> None:
+    path = tmp_path / "visits.csv"
+    path.write_text(f"age{divides}sex\n5{divides}F\n")
+    with pytest.raises(dp.NotUnderstood, match="has no column `cost`") as refused:
+        dp.open(path, columns={"cost": (0, 9)}, budget=BUDGET)
+    hint = "" if shown is None else f"; if these are several: csv = {{ delimiter = {shown} }}"
+    assert refused.value.instead == f"its columns: {', '.join(path.read_text().splitlines()[0].split(','))}{hint}"
+
+
 def test_within_finds_the_least_cost_for_a_margin(tmp_path: Path) -> None:
     asked = clinic(tmp_path)
     answer = asked.ask("SELECT COUNT(*) FROM visits", within=25)

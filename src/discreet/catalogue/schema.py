@@ -183,7 +183,7 @@ class Table:
         alike = [each for each in kinds if each.lower() == name.lower()]
         if not alike:
             raise NotUnderstood(
-                f"{self.name} has no column `{name}`.", code="unknown-column", instead=f"its columns: {_some(kinds)}"
+                f"{self.name} has no column `{name}`.", code="unknown-column", instead=_columns_text(kinds)
             )
         if len(alike) > 1 and name not in alike:
             raise NotUnderstood(
@@ -424,6 +424,15 @@ class Catalogue:
     def table(self, name: str) -> Table | None:
         """Return the table of this name, in any case, or None."""
         return next((each for each in self.tables if each.name.lower() == name.lower()), None)
+
+
+def _columns_text(names: Iterable[str]) -> str:
+    """Name the columns of a table; for one that looks like a whole line of a CSV file, say how to divide it."""
+    every = list(names)
+    divides = next((each for each in ";|\t" if len(every) == 1 and each in every[0]), None)
+    hint = {None: "", "\t": r"\t"}.get(divides, divides)
+    several = f'; if these are several: csv = {{ delimiter = "{hint}" }}' if hint else ""
+    return f"its columns: {_some(every)}{several}"
 
 
 def _some(names: Iterable[str]) -> str:
