@@ -103,8 +103,8 @@ def typed(tree: Tree, kinds: Mapping[str, Kind | None]) -> str:
 
     Given    each column holds values of its kind, or NULL; moments are within the years 1 to 9999 when they are read.
     Promise  the expression has a value of this family, or NULL, on every row: no engine fails on it.
-    Because  of its functions each is total on its families as engines spell it (`check_engine` tries all of them), but
-             for what is bounded here: by constants of the plan.
+    Because  of its functions each is total on its families as engines spell it (`tests/kernel/test_evaluate.py` tries
+             each on hostile values), but for what is bounded here: by constants of the plan.
     """
     return tree.fold(lambda part, inner: _node(part, inner, kinds)).family
 

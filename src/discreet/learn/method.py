@@ -82,7 +82,7 @@ class Method(ABC):
     def on_counts(self) -> Reach:
         """The sensitivity of counts to one unit: one more in one of them, or one moved from one to another.
 
-        Because  `tally` and `cells_of` add one row to one count; two changes of one have ℓ1 norm 2 and ℓ2 norm √2.
+        Because  `cells_of` adds one row to one count; two changes of one have ℓ1 norm 2 and ℓ2 norm √2.
         """
         changes = self.neighbours.changes
         return Reach(l1=changes, l2_squared=changes, neighbours=self.neighbours, unit=self.unit)
@@ -91,8 +91,9 @@ class Method(ABC):
     def on_sums(self) -> Reach:
         """The sensitivity of sums of moves to one unit.
 
-        Because  one row adds a vector of ℓ1 norm at most UNIT (see `moves`), whose ℓ2 norm is no larger; replacing a
-                 row takes one such vector away and adds another, perhaps to the same cluster: norms of 2·UNIT.
+        Because  one row adds a vector of ℓ1 norm at most UNIT (see `exact_sums.moves`), whose ℓ2 norm is no larger;
+                 replacing a row takes one such vector away and adds another, perhaps to the same cluster: norms of
+                 2·UNIT.
         """
         most = self.neighbours.changes * UNIT
         return Reach(l1=most, l2_squared=most**2, neighbours=self.neighbours, unit=self.unit)

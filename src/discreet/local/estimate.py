@@ -160,7 +160,7 @@ class Frequencies(Shares):
 
 
 def _variance(share: Any, hit: Fraction, miss: Fraction, sampling: bool) -> Any:
-    """Return n times the variance at a share; see `Supporting.variance`."""
+    """Return n times the variance at a share; see `Supporting.variance` in `frequency/pure_protocol`."""
     p, q = float(hit), float(miss)
     gain = float(hit - miss)
     noise = (share * (p * float(1 - hit)) + (1 - share) * (q * float(1 - miss))) / gain**2

@@ -6,8 +6,8 @@ S. So every sum of such matrices is a sum of x_T·P_T, and its inverse one of P_
 same: a level is a table, and P_l is what a level adds to the one above.
 
 Gaussian noise. Cells are alike (permuting the values of an attribute changes nothing), so the optimum has the same
-weight in every cell, and is x_T proportional to the root of what WᵀW has there (the bound of `factorised`, attained).
-It is measured exactly: nI - J over the attributes of T, which is n·P_T.
+weight in every cell, and is x_T proportional to the root of what WᵀW has there (the bound of `gaussian_optimal`,
+attained). It is measured exactly: nI - J over the attributes of T, which is n·P_T.
 
 Laplace noise. The tables themselves are measured, each for a share of ε that is found by descent.
 """

@@ -130,7 +130,8 @@ def _needed(draft: Draft) -> list[int]:
 
     Because  a count of rows between two bounds of a column, whatever else is asked of other columns, changes from one
              value of it to the next at one of these bounds. A batch tells these two values apart only if it compares
-             the same column with a constant that is one of them, or between them (see `regions`, `counts.known`).
+             the same column with a constant that is one of them, or between them (see `regions` and
+             `counts.places_in_batch`).
     """
     rows = [each for each in conjuncts(draft.where) if fields(each)]
     for asked in counted_conditions(draft):

@@ -224,7 +224,7 @@ class Plan(Mechanism):
         return (*self.mechanisms, *(() if self.naming is None else (self.naming,)))
 
     def misread_table(self, whose: Mapping[str, str]) -> str | None:
-        """Return a table that the plan reads by another unit than `whose` says; see `Mechanism.strays`.
+        """Return a table that the plan reads by another unit than `whose` says; see `Mechanism.misread_table`.
 
         Given    the unit of a plan is a column of its relation, or every row is one.
         Promise  None only if every table is in `whose`, and those that the unit is read from have it for their unit;

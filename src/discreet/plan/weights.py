@@ -5,22 +5,22 @@ unit can take. A row that weighs w takes the room of w rows, so fewer of them ma
 
 Given    of each table at most as many rows of a unit meet others as a `UnitLimit` says, with at most HELD bytes of text
          for each of them, and names of units of at most NAMED bytes (`engines/sql/relations`); a text that is computed,
-         and may be longer than what it is computed of, has at most LONGEST letters where it is carried
-         (`engines/sql/expressions.held`).
-Promise  at most about ROOM · 256 bytes of one unit are carried at a time by each statement of a plan, and twice that by
-         all joins inside of joins.
+         and may be longer than what it is computed of, has at most 1,000 letters where it is carried
+         (`engines/sql/expressions.carried_value`).
+Promise  at most about MAX_JOINED_ROWS · 256 bytes of one unit are carried at a time by each statement of a plan, and
+         twice that by all joins inside of joins.
 Because  joined rows are carried by windows and by groupings of the plan itself, of SELECTs that group by the unit, and
          of SELECTs that are joined with others; and by a join of three or more relations, which may put what it has
          joined beside the next. Each of them weighs what it carries: 8 bytes a number, of which 32 are 256 bytes; and
-         at most HELD = 4 · LONGEST bytes a text, which are 16 times 256. A sum over joined rows of the bytes of one
+         at most HELD = 4 · 1,000 bytes a text, which are 16 times 256. A sum over joined rows of the bytes of one
          side is the sum over its own rows, times the rows that each of them meets. So for the bound HELD · most of the
          bytes of a side, it is at most HELD · the product of all bounds: HELD for each joined row, whatever the lengths
-         of single texts. With the weight as its share, that product is at most ROOM / weight (`join.meeting`).
-         A function that makes a text of each joined row weighs as much as one that is carried, for the time it takes;
-         and so do statements, as a hundred medians read the joined rows a hundred times.
+         of single texts. With the weight as its share, that product is at most MAX_JOINED_ROWS / weight
+         (`join.meeting`). A function that makes a text of each joined row weighs as much as one that is carried, for
+         the time it takes; and so do statements, as a hundred medians read the joined rows a hundred times.
          A table that meets no other is read whole, where what is carried of a row is at most MILD times a few numbers,
-         or what is stored of it, MILD times at most (`_widened`); elsewhere with ROOM rows of a unit for all that is
-         carried of it (`join.thin`).
+         or what is stored of it, MILD times at most (`_widened`); elsewhere with MAX_JOINED_ROWS rows of a unit for
+         all that is carried of it (`join.limit_rows`).
 """
 
 from __future__ import annotations

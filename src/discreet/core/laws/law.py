@@ -132,8 +132,8 @@ def sum_quantile(variance: float, parts: tuple[float, ...], missed: float, *, he
 
     `parts` are the variances of at most three parts of the sum.
 
-    Because  see `merged_scales`; the variance is that of the discrete law, so that only the sum is off by a step, not
-             each draw.
+    Because  see `sum_quantiles.merged_scales`; the variance is that of the discrete law, so that only the sum is off by
+             a step, not each draw.
     """
     found = normal_quantile(missed)
     if heavy and variance > 0:

@@ -30,7 +30,7 @@ __all__ = [
     "truncated", "unit_storage", "unit_value",
 ]  # fmt: skip
 
-TEXTS = ("text", "json", "other")  # storage of texts that may be long; `shortened`: in the form in which they are read
+TEXTS = ("text", "json", "other")  # storage of texts that may be long; "short": in the form in which they are read
 # letters of a text that is joined with others: without end, a few would be too much for any engine
 MAX_JOINED_CHARS = 1000
 LONG_TEXT = 2000  # bytes of a text that is read as it is, less one
@@ -69,7 +69,7 @@ def shortened(text: str, dialect: Dialect) -> str:
     Because  what is read of a long text is at least LONG_TEXT bytes long: either all of its LONG_TEXT bytes or more, or
              LONG_TEXT - DIGEST letters, and DIGEST letters of the digest. So it is no short text; and two long texts
              with equal forms have equal last letters, which are their digests. It is done once for each value, as a
-             form of a form would be another: a column that was read is stored as `shortened`.
+             form of a form would be another: a column that was read has the storage "short".
 
     Beginnings stay what they are, so comparisons with constants of at most LONG_TEXT - DIGEST letters see what they
     would see of the text. Functions see the beginning alone (`_letters`).

@@ -73,7 +73,7 @@ def split(select: q.Select, catalogue: Catalogue, share: int = 1) -> SplitQuery:
     """Find the aggregation, and split there. Joins get one part in `share` of the rows that may meet (see `weights`).
 
     Promise  however many joins there are in a question, rows of one unit meet in all of them together at most twice as
-             often as they may in one (`join.ROOM`); or as often as is declared.
+             often as they may in one (`join.MAX_JOINED_ROWS`); or as often as is declared.
     Because  the SELECTs of a UNION ALL share what one may have, and those that are joined with others share half of it;
              so what is inside of a join is at most half of it, and what is inside of that a quarter.
     """

@@ -3,19 +3,19 @@
 A plan has measures and as many laws. Code that tests the class of a measure is wrong: a new kind of aggregate adds
 a class, and the planner, the plan, the engine and the answer ask it these questions.
 
-    parts       the rows of what is released: whole numbers, one column for each group
-    exact       which exact data an engine must deliver (`exact_data`)
-    law         what a price buys: a share of an ε, or of a ρ; mostly, the law of the noise
-    mechanism   the mechanism of a law: releases the exact data, and knows its loss and its error
-    predicted   the squared error to expect, as a multiple of what one unit can move, for the choice between laws
-    chosen      the exact data of some groups only: those whose keys may be named
+    parts                   the rows of what is released: whole numbers, one column for each group
+    exact                   which exact data an engine must deliver (`exact_data`)
+    law                     what a price buys: a share of an ε, or of a ρ; mostly, the law of the noise
+    mechanism               the mechanism of a law: releases the exact data, and knows its loss and its error
+    expected_squared_error  as a multiple of what one unit can move, for the choice between laws
+    only_groups             the exact data of some groups only: those whose keys may be named
     grouped, fits           whether there is a column for each group, or one of all of them; and of how many groups
-    possible    the nearest released numbers that some data could have
-    noise, sum_noises, merged_noises, follows, error    the noise on a group, on groups that are added up, and whether
-                their sum is known at all
-    estimator   one number that is read from the released parts, with its margins: an `Estimator`
-    single, regions, condition, subtracts    what else may be released in its place, or follows from it for nothing
-    clamped, listed, told_apart, owner       what its expressions are for
+    feasible                the nearest released numbers that some data could have
+    noise, sum_noises, merged_noises, can_sum, error    the noise on a group, on groups that are added up, and whether
+                            their sum is known at all
+    estimator               one number that is read from the released parts, with its margins: an `Estimator`
+    as_sum, regions, condition, subtracts    what else may be released in its place, or follows from it for nothing
+    clamped, listed, distinct_values, owner  what its expressions are for
 
 Several aggregates share a measure when one release answers them all.
 """

@@ -287,7 +287,7 @@ def _bound(function: str) -> Special:
 
 
 def _histogram(function: str) -> Special:
-    """Return the parser of HISTOGRAM(x) and HISTOGRAM(x, [10, 20]); `binned` makes a column of each count."""
+    """Return the parser of HISTOGRAM(x) and HISTOGRAM(x, [10, 20]); `multi_column.binned` has a column for each bin."""
 
     def read(reader: FunctionParser, node: Any, depth: int) -> q.Expression:
         of, *given = node.expressions or [None]
