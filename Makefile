@@ -36,6 +36,7 @@ bench: $(VENV)/.bench
 	@$(BIN)/python bench/ledger.py 100000
 	@$(BIN)/python bench/history.py 100000
 	@$(BIN)/python bench/curator.py
+	@$(BIN)/python bench/sessions.py
 	@$(BIN)/python bench/quantiles.py
 	@$(BIN)/python bench/learn.py
 	@$(BIN)/python bench/tpch.py --data $(VENV)/tpch
