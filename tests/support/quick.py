@@ -4,6 +4,8 @@
 case of all and writes it anew; together with `--quick` it adds those that are slow now, such as the next one to need a
 slow fixture. A function goes by its name and that of its file, so files may move; a new one is quick. Files that look
 at the source rather than run it are in WHOLE: all of their cases are quick.
+
+`pytest --slice 2/5`: every fifth test, from the second on, so that a long run can be shared out. `make soak SLICE=2/5`.
 """
 
 from __future__ import annotations
@@ -42,14 +44,17 @@ def recorded() -> list[str]:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="one case of each test function that is not slow")
     parser.addoption("--record-slow", action="store_true", help="one case of each, and write down which are slow")
+    parser.addoption("--slice", default="1/1", metavar="K/N", help="every N-th test, from the K-th on")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not (config.option.quick or config.option.record_slow):
+    first, every = map(int, config.option.slice.split("/"))
+    fates = [n % every == first - 1 for n in range(len(items))]
+    if config.option.quick or config.option.record_slow:
+        fates = chosen([item.nodeid for item in items], recorded() if config.option.quick else [])
+    if all(fates):
         return
-    slow = recorded() if config.option.quick else []
-    fates = chosen([item.nodeid for item in items], slow)
     config.hook.pytest_deselected(items=[item for item, kept in zip(items, fates, strict=True) if not kept])
     items[:] = [item for item, kept in zip(items, fates, strict=True) if kept]
 

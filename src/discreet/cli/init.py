@@ -68,10 +68,10 @@ def _init(options: argparse.Namespace) -> None:
         raise NotUnderstood(
             f"{output} is there already.", code="cannot-write", instead="edit it, or write another: --output other.toml"
         )
-    from discreet.curator.opening import inspect  # noqa: PLC0415
+    from discreet.curator.opening import inspect, is_one_table  # noqa: PLC0415
 
     tables = inspect(data)
-    if data.is_file() and len(tables) == 1 and data.suffix.lower() in (".csv", ".parquet"):
+    if data.is_file() and is_one_table(data):
         tables = [replace(tables[0], name=_simple(tables[0].name))]  # a file goes by any name
     asked = sys.stdin.isatty() and sys.stdout.isatty() and not options.yes
     name, budget = _simple(data.resolve().stem), BUDGET

@@ -14,7 +14,7 @@ from discreet.core.loss import Budget
 from discreet.core.reach import neighbourhood
 from discreet.engines.duckdb.connection import DuckDBSource
 from discreet.engines.duckdb.engine import DuckDB
-from discreet.engines.duckdb.files import open_path
+from discreet.engines.duckdb.files import FILES, open_path
 from discreet.engines.duckdb.frames import open_frame
 from discreet.engines.duckdb.index import IndexStore
 from discreet.engines.duckdb.inspect import LINES as INSPECTED
@@ -37,6 +37,7 @@ __all__ = [
     "frames_of",
     "indexed_tables",
     "inspect",
+    "is_one_table",
     "ledger_of",
     "let_go",
     "one_table",
@@ -148,12 +149,16 @@ def _reached(
         )
     if path is None:
         return open_frame(source, name or "data", columns, unit)
-    file = path.suffix.lower() in (".parquet", ".csv")
-    one = name if name is not None and (file or path.is_file()) else None
+    one = name if name is not None and (is_one_table(path) or path.is_file()) else None
     table = one or path.stem
     inside = [each.stem for each in path.iterdir()] if path.is_dir() else []
     who = {} if unit is None else {each: [unit] for each in (table, *inside)}
     return open_path(path, None if one is None else [one], csv={table: form}, columns={table: columns}, telling=who)
+
+
+def is_one_table(path: Path) -> bool:
+    """Return True if a path is that of a file with one table, which goes by any name."""
+    return path.suffix.lower() in FILES
 
 
 def frames_of(frames: Mapping[str, pyarrow.Table]) -> DuckDBSource:

@@ -21,9 +21,9 @@ from discreet.sql.spelling import quoted
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["open_path"]
+__all__ = ["FILES", "open_path"]
 
-FILES = (".parquet", ".csv")
+FILES = (".parquet", ".csv")  # of one table each
 
 OPENINGS = 3  # attempts to open data that change meanwhile
 
