@@ -23,9 +23,10 @@ class Rejected(NotAllowed):
         self.rule, self.reference = rule, reference
         NotAllowed.__init__(
             self,
-            "the kernel could not verify the privacy of this plan.",
+            "discreet could not verify that this answer would protect everybody.",
             code="plan-rejected",
-            instead=f"write the question another way, and please report this defect of discreet: {reference or 'plan'}",
+            instead="write the question another way; this is a defect of discreet, please report it"
+            + (f": {reference}" if reference else ""),
         )
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
