@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib
+import io
 import pkgutil
 import re
 import sys
+import tokenize
 from contextlib import suppress
 from datetime import date, datetime
 from functools import reduce
@@ -313,3 +316,52 @@ def test_whatever_is_named_exists() -> None:
     assert wrong == []
     assert exists("discreet.core.loss.Loss")
     assert not exists("discreet." + "nothing")
+
+
+ELSEWHERE = {"labels_", "inertia_", "sha256sum"}  # names that docstrings have of other programs
+NAMED = re.compile(r"`((?:[A-Za-z_]\w*[./])*[A-Za-z_]\w*)(?:\([^`]*\))?`")
+
+
+def docstrings(source: str) -> dict[int, str]:
+    """The docstrings of a module and of all that is in it, by the line they begin in."""
+    holders = ast.Module, ast.ClassDef, ast.FunctionDef
+    found = [node.body[0] for node in ast.walk(ast.parse(source)) if isinstance(node, holders) and node.body]
+    texts = [each.value for each in found if isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant)]
+    return {each.lineno: each.value for each in texts if isinstance(each.value, str)}
+
+
+def written(path: Path) -> tuple[str, set[str]]:
+    """What a module says of itself (docstrings and comments), and the words of its code and of its other strings."""
+    source = path.read_text()
+    told, code, docs = list[str](), set[str](), docstrings(source)
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT or (token.type == tokenize.STRING and token.start[0] in docs):
+            told.append(token.string)
+        else:
+            code |= set(re.findall(r"\w+", token.string))
+    return "\n".join(told), code
+
+
+def unknown(text: str, words: set[str]) -> list[str]:
+    """The names in backquotes of which some part is nowhere in the code."""
+    return [name for name in NAMED.findall(text) if not words.issuperset(re.split(r"[./]", name))]
+
+
+def test_names_in_docstrings_exist() -> None:
+    """A name in backquotes, in a docstring, a comment or the guide, is one that some code has."""
+    modules = {path: written(path) for path in (ROOT / "src").rglob("*.py")}
+    others = {path: written(path) for path in (ROOT / "tests").rglob("*.py")}
+    words = {word for _, code in modules.values() for word in code} | ELSEWHERE | {"py", "md", "txt", "docs"}
+    words |= {part for path in [*modules, *others] for part in path.relative_to(ROOT).with_suffix("").parts}
+    found = {
+        str(path.relative_to(ROOT)): names for path, (text, _) in modules.items() if (names := unknown(text, words))
+    }
+    assert found == {}
+    tested = {word for _, code in others.values() for word in code}
+    assert unknown((ROOT / "CONTRIBUTING.md").read_text(), words | tested) == []
+
+
+def test_a_name_that_is_gone_is_noticed() -> None:
+    assert unknown("see `Loss.pure` and `join.nowhere_any_more(x)`", {"Loss", "pure", "join"}) == [
+        "join.nowhere_any_more"
+    ]
