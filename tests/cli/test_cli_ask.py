@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import os
+import re
 import select
 import subprocess
 import sys
@@ -455,6 +456,18 @@ def test_init_takes_dates(tmp_path: Path) -> None:
     sql = "SELECT DATE_TRUNC('month', day) AS m, COUNT(*) AS n FROM visits GROUP BY m"
     rows = list(csv.reader(io.StringIO(fine(tmp_path, "ask", "visits.toml", sql, "--epsilon", "3", "--format", "csv"))))
     assert [row[0] for row in rows] == ["m", "2024-01-01", "2024-02-01"]
+
+
+def test_init_says_that_fields_may_be_divided_otherwise(tmp_path: Path) -> None:
+    for text, delimiter in (("id;n\n1;2\n", '";"'), ("id\tn\n1\t2,5\n", '"\\t"')):
+        path = tmp_path / f"data{len(text)}.csv"
+        path.write_text(text)
+        assert f"If {delimiter} divides fields, edit what is written." in fine(tmp_path, "init", path.name, "--yes")
+        written = path.with_suffix(".toml").read_text()
+        assert f"# csv = {{ delimiter = {delimiter} }}" in written
+        read = written.replace("# csv", "csv")
+        path.with_suffix(".toml").write_text(re.sub(r"^columns.*$", "columns.n = { }", read, flags=re.M))
+        fine(tmp_path, "explain", path.with_suffix(".toml").name, f"SELECT COUNT(n) FROM {path.stem}", "--epsilon", "1")
 
 
 def test_init_says_how_a_csv_is_written_whose_lines_are_no_records(tmp_path: Path) -> None:

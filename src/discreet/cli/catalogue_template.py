@@ -15,7 +15,7 @@ from discreet.errors import Refusal
 if TYPE_CHECKING:
     from discreet.curator.opening import InspectedTable
 
-__all__ = ["TableDeclaration", "catalogue", "is_declarable"]
+__all__ = ["TableDeclaration", "catalogue", "is_declarable", "other_delimiter"]
 
 WORDS = {
     "integer": "whole numbers",
@@ -107,6 +107,11 @@ def _table(table: TableDeclaration, *, hints: bool) -> str:
 
 def _written(found: InspectedTable) -> list[str]:
     """Return the `csv` lines of a table whose first lines are not all records by themselves."""
+    if (divides := other_delimiter(found)) is not None:
+        said = (
+            f"# The first line of the file is one name with {divides} in it. If {divides} divides fields, write this,"
+        )
+        return [said, "# and a line for each column:", f"# csv = {{ delimiter = {divides} }}"]
     if not found.broken:
         return []
     said = f"# Of the first lines of the file, {found.broken} are no records by themselves, and would be left out."
@@ -116,6 +121,12 @@ def _written(found: InspectedTable) -> list[str]:
         "# Texts in quotes that hold line breaks are read so; if there are none, leave it out, and so are those lines:"
     )
     return [said, more, "csv = { newlines = true }"]
+
+
+def other_delimiter(found: InspectedTable) -> str | None:
+    """Return what seems to divide the fields of a file that is read as one column, in quotes as TOML has it."""
+    names = list(found.columns)
+    return next((_value(each) for each in ";\t|" if not found.typed and len(names) == 1 and each in names[0]), None)
 
 
 def is_declarable(name: str) -> bool:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.catalogue import declarations
-from discreet.cli.catalogue_template import WORDS, TableDeclaration, catalogue, is_declarable
+from discreet.cli.catalogue_template import WORDS, TableDeclaration, catalogue, is_declarable, other_delimiter
 from discreet.core.exact import number
 from discreet.core.loss import Budget
 from discreet.errors import NotUnderstood, Refusal
@@ -71,6 +71,11 @@ def _init(options: argparse.Namespace) -> None:
     from discreet.curator.opening import inspect, is_one_table  # noqa: PLC0415
 
     tables = inspect(data)
+    for each in tables:
+        if (found := other_delimiter(each)) is not None:
+            print(
+                f"{each.name} has one column, and {found} in its name. If {found} divides fields, edit what is written."
+            )
     if data.is_file() and is_one_table(data):
         tables = [replace(tables[0], name=_simple(tables[0].name))]  # a file goes by any name
     asked = sys.stdin.isatty() and sys.stdout.isatty() and not options.yes
@@ -127,7 +132,9 @@ def _spelt(name: str) -> str:
 
 
 def _ask_all(data: Path, name: str, tables: list[InspectedTable]) -> tuple[str, list[TableDeclaration], dict[str, str]]:
-    print(f"{data}: {', '.join(f'{each.name} ({len(each.columns)} columns)' for each in tables)}.")
+    sizes = {each.name: len(each.columns) for each in tables}
+    said = [f"{each} ({size} column{'s' * (size != 1)})" for each, size in sizes.items()]
+    print(f"{data}: {', '.join(said)}.")
     if not all(each.typed for each in tables):
         from discreet.curator.opening import INSPECTED  # noqa: PLC0415
 
@@ -230,11 +237,7 @@ def _bounds(said: str, kind: str) -> dict[str, Any]:
     if len(parts) == 2 and None not in days:
         return dict(zip(("min", "max"), days, strict=True))
     if len(parts) not in (2, 3):
-        raise NotUnderstood(
-            "this is neither bounds nor values.",
-            code="wrong-declaration",
-            instead="two numbers: 0 120; values with commas: F, M, X; nothing; or skip",
-        )
+        raise _neither()
     if kind in ("date", "timestamp"):
         raise NotUnderstood(
             "its bounds are dates.",
@@ -246,9 +249,20 @@ def _bounds(said: str, kind: str) -> dict[str, Any]:
             "it does not hold numbers, so it has no bounds.", code="wrong-declaration", instead="nothing, or skip"
         )
     names = ("min", "max", "step")[: len(parts)]
-    whole = [number(each, "a bound").denominator == 1 for each in parts]
+    try:
+        whole = [number(each, "a bound").denominator == 1 for each in parts]
+    except NotUnderstood:
+        raise _neither() from None
     declared = {name: int(number(each, name)) if all(whole) else each for name, each in zip(names, parts, strict=True)}
     return {**declared, "step": 1} if kind == "integer" and all(whole) and "step" not in declared else declared
+
+
+def _neither() -> Refusal:
+    return NotUnderstood(
+        "this is neither bounds nor values.",
+        code="wrong-declaration",
+        instead="two numbers: 0 120; values with commas: F, M, X; nothing; or skip",
+    )
 
 
 def _values(said: str, kind: str) -> dict[str, Any]:
