@@ -49,6 +49,7 @@ def test_two_copies_of_a_ledger_do_not_both_go_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize("gap", [0.0, 0.002, 0.005, 0.02])
 def test_ctrl_c_several_times_is_no_failure(tmp_path: Path, gap: float) -> None:
     """The second came while the first was on its way, and what the engine then said was put down as its failure."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it may be ignored
     rng = np.random.default_rng(1)
     path = tmp_path / "visits.parquet"
     pq.write_table(pa.table({"z": rng.integers(0, 10**9, 2_000_000), "who": rng.integers(0, 10**6, 2_000_000)}), path)

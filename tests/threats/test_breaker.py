@@ -269,9 +269,9 @@ def test_whatever_happens_after_the_data_are_open_is_a_failure(
 
     harms = [
         (Plan, "release", fail),
-        (module, "kept", fail),
-        (ledgers, "LARGEST", 3),
-        (module, "kept", lambda _: "text"),
+        (module, "encode", fail),
+        (ledgers, "MAX_ANSWER_BYTES", 3),
+        (module, "encode", lambda _: "text"),
     ]
     for patched, name, harm in harms:
         with clinic.curator(h.PEOPLE) as curator:

@@ -32,7 +32,7 @@ def test_any_number_of_conditions(many: int, unit: bool, monkeypatch: pytest.Mon
         pytest.skip("ten seconds, in a soak only")
     monkeypatch.setitem(connection.SETTINGS, "threads", 1)
     kinds = list(widths.examine(many, unit=unit))
-    assert "Batch" in kinds or not 2 < many <= 128
+    assert "CountBatch" in kinds or not 2 < many <= 128
 
 
 @pytest.fixture(scope="module")

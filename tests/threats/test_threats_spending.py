@@ -73,7 +73,7 @@ def test_09_never_refunded_when_cancelled(
         raise problem
 
     with clinic.curator(h.PEOPLE) as curator:
-        for patched, where in ((snapshot, "exact"), (Plan, "release")):
+        for patched, where in ((snapshot, "exact_data"), (Plan, "release")):
             with monkeypatch.context() as patch:
                 patch.setattr(patched, where, cancel)
                 with pytest.raises(problem):
