@@ -363,17 +363,29 @@ SAID: dict[str, list[Any]] = {
         plan(where=apply("=", apply("case", True, 1, "x", kind="integer"), 1)),
         plan(where=apply("=", apply("coalesce", column("n"), kind="text"), "x")),
         plan(where=apply("=", apply("add months", column("day", "date"), column("n"), kind="date"), date(2020, 1, 1))),
+        plan(where=apply("=", column("n"), 1, kind="date")),
+        plan(where=apply("=", apply("cast", column("n"), kind="date"), date(2020, 1, 1))),
+        plan(where=apply("=", apply("cast", column("day", "date"), kind="integer"), 1)),
     ],
     "a text is filled up to more than is bounded": [
-        plan(where=apply("=", apply("lpad", column("ward", "text"), 10**6, "x", kind="text"), "x"))
+        plan(where=apply("=", apply("lpad", column("ward", "text"), 10**6, "x", kind="text"), "x")),
+        plan(where=apply("=", apply("lpad", column("ward", "text"), 9, column("ward", "text"), kind="text"), "x")),
     ],
     "a pattern is longer than is bounded": [plan(where=apply("like", column("ward", "text"), "x" * 201))],
     "a pattern is read from rows": [plan(where=apply("like", column("ward", "text"), column("ward", "text")))],
     "a number is rounded to digits that are not bounded": [
         plan(where=apply("=", apply("round", column("cost", "real"), 400, kind="real"), 1))
     ],
-    "a part of a date is read from rows": [
-        plan(where=apply("=", apply("extract", column("ward", "text"), column("day", "date"), kind="integer"), 1))
+    "a part of a date is not one of those that are known": [
+        plan(where=apply("=", apply("extract", column("ward", "text"), column("day", "date"), kind="integer"), 1)),
+        plan(where=apply("=", apply("extract", "inf", column("day", "date"), kind="integer"), 1)),
+        plan(where=apply("=", apply("date_diff", "week", column("day", "date"), column("day", "date"), kind="integer"), 1)),
+    ],
+    "a text is cut at a place that is not bounded": [
+        plan(where=apply("=", apply("left", column("ward", "text"), column("n"), kind="text"), "x")),
+        plan(where=apply("=", apply("substring", column("ward", "text"), 1, 2**63, kind="text"), "x")),
+        plan(where=apply("=", apply("split_part", column("ward", "text"), "", 1, kind="text"), "x")),
+        plan(where=apply("=", apply("split_part", column("ward", "text"), "-", 0, kind="text"), "x")),
     ],
     "one of several sums can be negative": [plan(exact=PAIR)],
     "these exact data are of a kind that is not known": [plan(exact=SimpleNamespace())],
