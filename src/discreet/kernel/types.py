@@ -18,12 +18,13 @@ from discreet.plan.expressions.tree import Apply, Field, Literal, Tree
 from discreet.sql.calendar import PARTS, SECONDS, TIMES, UNITS
 from discreet.sql.types import Kind
 
-__all__ = ["FARTHEST", "SIGNATURES", "family", "typed"]
+__all__ = ["FARTHEST", "SIGNATURES", "family", "in_steps", "typed"]
 
 FARTHEST = 36_500_000  # days that additions may lead away from the years 1 to 9999; engines know ten times as many
 COMPUTED_DAYS = 10**6  # that one addition of a computed number may lead: it is cast to six digits
 MAX_FILLED = 1000  # letters that a text is filled up to
 MAX_PATTERN = 200  # letters of a pattern
+MAX_DIGITS = 256  # binary digits of the ends and of the step of a number
 MAX_CUT = 10_000  # places of a text where it is cut
 DAYS = {"add months": Fraction(31), "add days": Fraction(1), "add microseconds": Fraction(1, 86_400_000_000)}
 FAMILIES: dict[str | None, str] = {
@@ -112,6 +113,13 @@ def typed(tree: Tree, kinds: Mapping[str, Kind | None]) -> str:
              for what is bounded here: by constants of the plan.
     """
     return tree.fold(lambda part, inner: _node(part, inner, kinds)).family
+
+
+def in_steps(low: int, high: int, step: Fraction) -> None:
+    """Reject numbers that are taken in steps, between two ends, which doubles could not hold."""
+    digits = max(abs(low), abs(high), step.numerator, step.denominator).bit_length()
+    if step <= 0 or digits > MAX_DIGITS:
+        raise Rejected("a number is taken in steps that are not bounded")
 
 
 class Value(NamedTuple):
