@@ -107,7 +107,7 @@ class Classes:
 
 def equalities(condition: Tree | None) -> Pairs:
     """The pairs of columns that a condition sets equal in every row that meets it."""
-    pairs = [pair for each in conjuncts(condition) if (pair := each.operands("="))]
+    pairs = [pair for each in conjuncts(condition) if len(pair := each.operands("=")) == 2]
     return frozenset((a, b) for a, b in pairs if type(a) is Field and type(b) is Field)
 
 

@@ -99,7 +99,7 @@ def run(plan: Plan, tables: Tables, choice: Chosen) -> ExactResult:
 def counted(plan: Plan, found: ExactResult) -> Delivered:
     """Exact data by group and part, without zeros."""
     private = plan.naming is not None
-    keys = [repr(each) for each in found.keys] if private else list(range(len(found.units)))
+    keys: list[Any] = list(found.keys) if private else list(range(len(found.units)))
     units = Counter({key: int(many) for key, many in zip(keys, found.units, strict=True) if many})
     measures = []
     for each in found.sums:
