@@ -316,7 +316,9 @@ SAID: dict[str, list[Any]] = {
         plan(
             both(
                 part(
-                    inside("bills", made("b2", column("bill", "real"), "real"), made("w3", column("who", "real"), "real")),
+                    inside(
+                        "bills", made("b2", column("bill", "real"), "real"), made("w3", column("who", "real"), "real")
+                    ),
                     "semi",
                     ("who", "w2"),
                     "w3",
@@ -329,7 +331,12 @@ SAID: dict[str, list[Any]] = {
             Join(
                 parts=(
                     part("dated", "first", "who"),
-                    part(inside("dated", made("d", column("who", "date"), "date")), "semi", "d", on=equal("who", "d", "date")),
+                    part(
+                        inside("dated", made("d", column("who", "date"), "date")),
+                        "semi",
+                        "d",
+                        on=equal("who", "d", "date"),
+                    ),
                 )
             )
         ),  # a copy of a date ends where the calendar does
@@ -454,7 +461,11 @@ SAID: dict[str, list[Any]] = {
     "a part of a date is not one of those that are known": [
         plan(where=apply("=", apply("extract", column("ward", "text"), column("day", "date"), kind="integer"), 1)),
         plan(where=apply("=", apply("extract", "inf", column("day", "date"), kind="integer"), 1)),
-        plan(where=apply("=", apply("date_diff", "week", column("day", "date"), column("day", "date"), kind="integer"), 1)),
+        plan(
+            where=apply(
+                "=", apply("date_diff", "week", column("day", "date"), column("day", "date"), kind="integer"), 1
+            )
+        ),
     ],
     "a text is cut at a place that is not bounded": [
         plan(where=apply("=", apply("left", column("ward", "text"), column("n"), kind="text"), "x")),
@@ -544,7 +555,8 @@ SAID: dict[str, list[Any]] = {
     "a key is not of the kind that it says": [
         plan(keys=(key(column("ward", "text"), "integer"),)),
         plan(keys=(key(column("ward", "text"), "text", span=(0, 2)),)),
-        plan(keys=(key(column("day", "date"), "date", span=(0, 2)),)),
+        plan(keys=(key(column("day", "date"), "date", span=(1, 2)),)),
+        plan(keys=(key(apply("day number", column("day", "date"), kind="integer"), "date", span=(0, 2)),)),
         plan(keys=(key(apply("day number", column("day", "date"), kind="integer"), "date"),)),
     ],
 }

@@ -36,6 +36,7 @@ from discreet.plan.measures.exact_data import (
     ValueHistogram,
 )
 from discreet.plan.relation import Relation
+from discreet.sql.calendar import FIRST, LAST
 from discreet.sql.types import Kind
 
 __all__ = ["Certificate", "check"]
@@ -150,6 +151,8 @@ def _key(key: Key, rows: Ownership) -> None:
     found = typed(key.tree, rows.kinds)
     days = key.kind == "date" and key.tree.applies == "day number"
     fits = family(key.kind) == "n" or days if key.span is not None else not days and found in (family(key.kind), "?")
+    if days and key.span is not None:
+        fits = FIRST.toordinal() <= key.span[0] and key.span[1] <= LAST.toordinal()
     if not fits or (key.span is not None and found not in "n?"):
         raise Rejected("a key is not of the kind that it says")
     values = key.values or ()

@@ -1,4 +1,4 @@
-"""Draw plans with a sensible hand: relations that carry their unit along, joined by it, and priced by their measures."""
+"""Draw plans with a sensible hand: relations carry their unit along, are joined by it, and priced by their measures."""
 
 from __future__ import annotations
 
@@ -199,9 +199,7 @@ def _united(dice: random.Random, world: World, depth: int) -> Drawn:
             for each in first.relation.columns
             if (tree := expression(dice, LETTERS[each.kind], part.columns, 1)) is not None
         )
-        found.append(
-            Projection(source=part.relation, where=part.where, columns=made, unit=part.unit, called=called)
-        )
+        found.append(Projection(source=part.relation, where=part.where, columns=made, unit=part.unit, called=called))
     return replace(first, relation=UnionAll(parts=tuple(found)), once=False)
 
 
@@ -209,6 +207,7 @@ class Joining:
     """A join that is being drawn: each input has names of its own."""
 
     def __init__(self, dice: random.Random, first: Drawn, keep: tuple[str, ...] = ()) -> None:
+        first = project(dice, first) if first.where is not None else first
         self.dice, self.names = dice, dice.sample([*NAMES, *(f"{each}_{n}" for n in range(4) for each in NAMES)], 50)
         self.parts, self.columns, self.where = list[JoinInput](), dict[str, Kind](), list[Tree]()
         self.first, self.once = first, first.once
@@ -235,8 +234,6 @@ class Joining:
         keep: tuple[str, ...] = (),
     ) -> dict[str, str]:
         """Join a relation by equalities of its columns with those there, perhaps under more conditions."""
-        if of.where is not None:
-            of = project(self.dice, of)
         called = self.named(of, (*(mine for mine, _ in on), *single, *keep))
         kinds = {outer: of.columns[inner] for inner, outer in called.items()}
         every = self.columns | kinds
@@ -291,6 +288,7 @@ def _joined(dice: random.Random, world: World, depth: int) -> Drawn:
 
 
 def _few(dice: random.Random, of: Drawn) -> Drawn:
+    of = project(dice, of) if of.where is not None else of
     return of if of.limited and dice.random() < 0.8 else limit(dice, of)
 
 
@@ -316,7 +314,11 @@ def _public(dice: random.Random, world: World, joining: Joining, *, single: bool
 def _referring(dice: random.Random, world: World, depth: int) -> Drawn:
     """Bills with their lines, and perhaps the items of these, in some order."""
     bills, lines, items = (world.tables[each] for each in ("bills", "lines", "items"))
-    assert bills.unit and bills.key and lines.unit and lines.key and items.unit
+    assert bills.unit is not None
+    assert bills.key is not None
+    assert lines.unit is not None
+    assert lines.key is not None
+    assert items.unit is not None
     first = read(world, "bills")
     joining = Joining(dice, limit_keeping(dice, first, bills.key), (bills.key,))
     unit, bill = joining.called[bills.unit], joining.called[bills.key]
@@ -405,9 +407,7 @@ def _units_where(dice: random.Random, asked: Asked) -> UnitsWhere | Distinct:
     if asked.unit is None:
         return _distinct(dice, asked)
     kind = asked.columns[asked.unit]
-    tree = Apply(
-        function="case", arguments=(condition(dice, asked.columns), column(asked.unit, kind)), kind=kind
-    )
+    tree = Apply(function="case", arguments=(condition(dice, asked.columns), column(asked.unit, kind)), kind=kind)
     return UnitsWhere(of=tree)
 
 
@@ -494,8 +494,8 @@ def _sets(dice: random.Random, asked: Asked) -> GroupingSets | Sums:
 
 
 MEASURES: tuple[Callable[[random.Random, Asked], Measure], ...] = (
-    _sums, _sums, _sums, _distinct, _units_where, _batch, _quantiles, _extremes, _interval, _interval_at, _mode, _moments, _top,
-    _sets,
+    _sums, _sums, _sums, _distinct, _units_where, _batch, _quantiles, _extremes, _interval, _interval_at, _mode,
+    _moments, _top, _sets,
 )  # fmt: skip
 
 
@@ -506,7 +506,9 @@ def plan(dice: random.Random, world: World) -> Plan:
     """A plan that a sensible planner might make."""
     while True:
         try:
-            return _plan(dice, world)
+            found = _plan(dice, world)
+            assert found.mechanisms is not None  # or they are refused
+            return found
         except Refusal:
             continue
 
@@ -569,7 +571,9 @@ def _key(dice: random.Random, columns: Mapping[str, Kind]) -> Key:
     if dice.random() < 0.4:
         return Key(tree=tree, kind=kind)
     if letter == "n":
-        return Key(tree=tree, kind="integer", span=(0, 3)) if dice.random() < 0.5 else Key(
-            tree=tree, kind="integer", values=(1, 2, 2**53, 2**53 + 1)
+        return (
+            Key(tree=tree, kind="integer", span=(0, 3))
+            if dice.random() < 0.5
+            else Key(tree=tree, kind="integer", values=(1, 2, 2**53, 2**53 + 1))
         )
     return Key(tree=tree, kind=kind, values=("a", "A", "") if letter == "t" else (True, False))

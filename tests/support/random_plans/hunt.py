@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from types import SimpleNamespace
 from typing import Any
 
+from discreet.errors import Refusal
 from discreet.kernel.check import check
 from discreet.kernel.verdict import Rejected
 from discreet.plan.expressions.tree import conjuncts
@@ -17,7 +18,7 @@ from discreet.plan.plan import Plan
 from discreet.plan.relation import Join, node, tables_of
 from support.random_plans import draw, spoil, traps, weaken, worlds
 from support.random_plans.expressions import conjunction
-from support.random_plans.judge import Broken, judge
+from support.random_plans.judge import FAILS, Broken, judge
 from support.random_plans.spoil import places, put
 from support.random_plans.worlds import Case, World
 
@@ -90,6 +91,9 @@ def hunt(seeds: Iterable[int], tally: Tally) -> None:
         except Rejected as rejected:
             tally.came[found.hand][rejected.rule] += 1
             continue
+        except Refusal:
+            tally.came[found.hand]["no plan: a mechanism refuses what it is told"] += 1
+            continue
         tally.came[found.hand]["accepted"] += 1
         tally.reached.update(made_of(found.plan))
         for case in found.cases():
@@ -97,23 +101,26 @@ def hunt(seeds: Iterable[int], tally: Tally) -> None:
                 tally.pairs += judge(found.plan, certificate, case, found.world.neighbours)
             except Broken as broken:
                 plan = shrunk(found.plan, lambda each: breaks(each, found, case))  # noqa: B023
-                raise Broken(
-                    f"plan {seed} ({found.hand}): {broken}\n{told(plan, found.world, case)}"
-                ) from broken
+                raise Broken(f"plan {seed} ({found.hand}): {broken}\n{told(plan, found.world, case)}") from broken
 
 
 def made_of(plan: Plan) -> set[str]:
     """The nodes, measures, keys and neighbours of a plan."""
     nodes = {type(each).__name__ for each in node(plan.table).walk()}
     joins = [each for each in node(plan.table).walk() if isinstance(each, Join)]
-    hows = {part.how for each in joins for part in each.parts} | {"single" for each in joins for p in each.parts if p.single}
+    hows = {part.how for each in joins for part in each.parts} | {
+        "single" for each in joins for p in each.parts if p.single
+    }
     keys = {"declared key" if each.declared else "private key" for each in plan.keys}
     unit = {"rows are units" if plan.caps.unit is None else "people are units"}
     return nodes | hows | keys | unit | {type(each).__name__ for each in plan.measures} | {str(plan.neighbours)}
 
 
-def noticed(rules: Iterable[str], seeds: Iterable[int]) -> dict[str, str]:
-    """For each of some rules what breaks if the kernel had it not, as far as these plans show."""
+def noticed(rules: Iterable[str], seeds: Iterable[int], moving: Collection[str] = ()) -> dict[str, str]:
+    """For each of some rules what breaks if the kernel had it not, as far as these plans show.
+
+    Without those `moving`, a plan that fails counts; without these, only one that moves further than promised.
+    """
     wanted, shown = set(rules), dict[str, str]()
     for seed in seeds:
         if not wanted:
@@ -122,9 +129,12 @@ def noticed(rules: Iterable[str], seeds: Iterable[int]) -> dict[str, str]:
         try:
             check(found.plan, found.declared)
         except Rejected as rejected:
-            if rejected.rule in wanted and (said := _slips(found, rejected.rule)):
+            said = _slips(found, rejected.rule) if rejected.rule in wanted else None
+            if said is not None and not (rejected.rule in moving and said.startswith(FAILS)):
                 wanted.remove(rejected.rule)
                 shown[rejected.rule] = f"plan {seed}: {said}"
+        except Refusal:
+            continue
     return shown
 
 
@@ -132,7 +142,7 @@ def _slips(found: Drawn, rule: str) -> str | None:
     """How a plan breaks its promise that only one rule rejects; None if it keeps it, or other rules reject it too."""
     try:
         certificate = weaken.without(rule)(found.plan, found.declared)
-    except Exception:  # noqa: BLE001  # rejected by another rule, or the kernel fails: nothing is paid either way
+    except Exception:  # rejected by another rule, or the kernel fails: nothing is paid either way
         return None
     try:
         for case in found.cases(2 * CASES):
@@ -151,7 +161,7 @@ def breaks(plan: Plan, found: Drawn, case: Case, by: Check = check) -> bool:
         judge(plan, by(plan, found.declared), case, found.world.neighbours)
     except Broken:
         return True
-    except Exception:  # noqa: BLE001  # rejected, or no plan at all
+    except Exception:  # rejected, or no plan at all
         return False
     return False
 
@@ -175,14 +185,16 @@ def _smaller(plan: Plan) -> Iterator[Plan]:
     for change in _changes(plan):
         try:
             yield change()
-        except Exception:  # noqa: BLE001, S112  # no plan at all
+        except Exception:  # no plan at all
             continue
 
 
 def _changes(plan: Plan) -> Iterator[Callable[[], Plan]]:
     for n in range(len(plan.measures) if len(plan.measures) > 1 else 0):
-        yield lambda n=n: replace(  # type: ignore[misc]
-            plan, measures=plan.measures[:n] + plan.measures[n + 1 :], laws=plan.laws[:n] + plan.laws[n + 1 :]
+        yield (
+            lambda n=n: replace(  # type: ignore[misc]
+                plan, measures=plan.measures[:n] + plan.measures[n + 1 :], laws=plan.laws[:n] + plan.laws[n + 1 :]
+            )
         )
     for n in range(len(plan.keys)):
         yield lambda n=n: replace(plan, keys=plan.keys[:n] + plan.keys[n + 1 :])  # type: ignore[misc]
@@ -206,7 +218,10 @@ def told(plan: Plan, world: World, case: Case) -> str:
     """Python that makes a plan, what is declared of its tables, and both databases."""
     names = sorted(tables_of(plan.table))
     facts = {name: world.facts[name] for name in names}
-    rows = [f"{what} = {source({name: list(getattr(case, what)[name]) for name in names})}" for what in ("without", "one", "other")]
+    rows = [
+        f"{what} = {source({name: list(getattr(case, what)[name]) for name in names})}"
+        for what in ("without", "one", "other")
+    ]
     said = [f"facts = {source(facts)}", f"neighbours = {source(world.neighbours)}", f"plan = {source(plan)}", *rows]
     return "\n".join(said)
 
@@ -220,6 +235,8 @@ def source(value: Any) -> str:
         return f"{type(value).__name__}({inside})"
     if isinstance(value, dict):
         return "{" + ", ".join(f"{source(key)}: {source(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, str) and len(value) > 50 and len(set(value)) == 1:
+        return f"{value[0]!r} * {len(value)}"
     if isinstance(value, list):
         return "[" + ", ".join(map(source, value)) + "]"
     if type(value) is tuple:

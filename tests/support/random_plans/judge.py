@@ -1,4 +1,4 @@
-"""Judge a plan: its exact data on neighbours, for all or several choices of the unit that changes, against its promises.
+"""Judge a plan: its exact data on neighbours, for all or several choices of the unit that changes.
 
 Two promises are compared with what happened: what the kernel derived (`Certificate.added`), and what each mechanism was
 told when it was priced. So a rule that lets a low price pass is noticed as well as one that lets units mix.
@@ -6,9 +6,8 @@ told when it was priced. So a rule that lets a low price pass is noticed as well
 
 from __future__ import annotations
 
-import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from itertools import permutations, product
 from math import factorial, prod
@@ -32,6 +31,7 @@ from support.random_plans.worlds import Case, Tables, told
 
 MOST_CHOICES = 12  # of one unit; where there are more, SOME of them
 SOME = 3
+FAILS = "evaluate fails"
 Delivered = tuple[Counter[Any], list[Counter[Any]]]  # units of each group, and for each measure its numbers
 
 
@@ -93,7 +93,7 @@ def run(plan: Plan, tables: Tables, choice: Chosen) -> ExactResult:
     try:
         return evaluate(plan, tables, choice)
     except Exception as error:
-        raise Broken(f"evaluate fails: {type(error).__name__}: {error}") from error
+        raise Broken(f"{FAILS}: {type(error).__name__}: {error}") from error
 
 
 def counted(plan: Plan, found: ExactResult) -> Delivered:
@@ -175,6 +175,8 @@ def compare(plan: Plan, added: tuple[Any, ...], neighbours: Neighbours, one: Del
     private = plan.naming is not None
     for n, (a, b) in enumerate(zip(one[1], other[1], strict=True)):
         moved = apart(a, b)
+        if private:  # where one database has no unit in a group, the other names it with probability δ at most
+            moved = {(group, part): far for (group, part), far in moved.items() if one[0][group] and other[0][group]}
         if moved:
             within(f"measure {n}, certified", moved, *added[n].reach(neighbours))
             priced(plan.mechanisms[n], moved, private=private)
@@ -198,5 +200,3 @@ def judge(plan: Plan, certificate: Any, case: Case, neighbours: Neighbours) -> i
     for a, b in pairs:
         compare(plan, certificate.added, neighbours, a, b)
     return len(pairs)
-
-

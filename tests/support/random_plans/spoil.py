@@ -59,7 +59,7 @@ def spoiled(dice: random.Random, plan: Plan, world: World) -> Plan:
                 plan = dice.choice(AIMED)(dice, plan, world) if dice.random() < 0.6 else anywhere(dice, plan, world)
                 assert plan.mechanisms is not None
                 break
-            except Exception:  # noqa: BLE001, S112  # a constructor does not take it
+            except Exception:  # a constructor does not take it
                 continue
     return plan
 
@@ -242,9 +242,7 @@ def lifted_equality(dice: random.Random, plan: Plan, world: World) -> Plan:
     tests = conjuncts(last.on)
     kept = [each for each in tests if dice.random() < 0.4]
     where = [each for each in tests if each not in kept] + conjuncts(plan.where)
-    return replace(
-        plan, table=Join(parts=(*others, replace(last, on=conjunction(kept)))), where=conjunction(where)
-    )
+    return replace(plan, table=Join(parts=(*others, replace(last, on=conjunction(kept)))), where=conjunction(where))
 
 
 def single(dice: random.Random, plan: Plan, world: World) -> Plan:
@@ -273,7 +271,9 @@ def other_order(dice: random.Random, plan: Plan, world: World) -> Plan:
         parts = dice.sample(each.parts, len(each.parts))
         return Join(
             parts=tuple(
-                replace(part, how="first", on=None) if n == 0 else replace(
+                replace(part, how="first", on=None)
+                if n == 0
+                else replace(
                     part,
                     how="inner" if part.how == "first" else part.how,
                     on=part.on or conjunction([test for other in each.parts for test in conjuncts(other.on)][:1]),
@@ -330,9 +330,7 @@ def united_rows(dice: random.Random, plan: Plan, world: World) -> Plan:
         shown = [name for name, _ in _first(table, world).names]
         unit = plan.caps.unit
         kinds = _shown_kinds(plan, world)
-        made = tuple(
-            _made(name, kinds[name]) for name in shown if name != unit and name in kinds
-        )
+        made = tuple(_made(name, kinds[name]) for name in shown if name != unit and name in kinds)
         table = Projection(source=table, where=None, columns=made, unit=unit, called=unit)
     other = table
     if dice.random() < 0.6:
@@ -377,9 +375,8 @@ def counted_units(dice: random.Random, plan: Plan, world: World) -> Plan:
 
 
 def _measured(plan: Plan, measure: Any) -> Plan:
-    from support.random_plans.draw import law
-
     from discreet.core.laws.price import Pure
+    from support.random_plans.draw import law
 
     return replace(plan, measures=(measure,), laws=(law(measure, Pure(Fraction(1)), plan.setting),))
 
@@ -436,7 +433,9 @@ def _cheaper(dice: random.Random, mechanism: Any) -> Any:
         if dice.random() < 0.2:
             return replace(mechanism, grid=Grid(step=Fraction(1, 2), cells=1))
         far = mechanism.reach
-        low = {"l1": far.l1 / 2, "l2_squared": far.l2_squared / 4} if dice.random() < 0.6 else {"l2_squared": Fraction(1)}
+        low = (
+            {"l1": far.l1 / 2, "l2_squared": far.l2_squared / 4} if dice.random() < 0.6 else {"l2_squared": Fraction(1)}
+        )
         return replace(mechanism, reach=replace(far, **low))
     if isinstance(mechanism, Combined):
         if mechanism.rows > 1 and dice.random() < 0.5:
@@ -506,7 +505,8 @@ def other_total(dice: random.Random, plan: Plan, world: World) -> Plan:
 
     def change(each: UnitAggregate) -> UnitAggregate:
         return replace(
-            each, **dice.choice(({"low": 9, "high": 0}, {"kind": dice.choice(KINDS)}, {"function": dice.choice(AGGREGATES)}))  # type: ignore[arg-type]
+            each,
+            **dice.choice(({"low": 9, "high": 0}, {"kind": dice.choice(KINDS)}, {"function": dice.choice(AGGREGATES)})),  # type: ignore[arg-type]
         )
 
     return at(dice, plan, UnitAggregate, change)

@@ -143,7 +143,10 @@ def named_twice(dice: random.Random, world: World) -> Plan:
 def united_by_name(dice: random.Random, world: World) -> Plan:
     (one, unit), (two, theirs) = _people(dice, world), _people(dice, world)
     stored = world.tables[two].columns[theirs]
-    a, b = (dice.choice([each for each in world.tables[name].columns if each != by]) for name, by in ((one, unit), (two, theirs)))
+    a, b = (
+        dice.choice([each for each in world.tables[name].columns if each != by])
+        for name, by in ((one, unit), (two, theirs))
+    )
     b = dice.choice(_columns(world, two, stored)) if dice.random() < 0.8 else b
     parts = (
         Projection(source=one, where=None, columns=(_copy(world, one, a, "x"),), unit=unit, called="who"),
@@ -166,9 +169,12 @@ def united_reals(dice: random.Random, world: World) -> Plan:
 
 
 def chosen_among_several(dice: random.Random, world: World) -> Plan:
+    """Rows of one unit take the place of another's, in another group."""
     name, unit = _people(dice, world)
+    key = _texts(dice, world, name)
     other = dice.choice([each for each in world.tables[name].columns if each != unit])
-    return _plan(world, UnitLimit(source=name, unit=other, columns=(unit,), most=1), unit, rows=1)
+    shown = tuple(sorted({unit, *key.tree.columns} - {other}))
+    return _plan(world, UnitLimit(source=name, unit=other, columns=shown, most=1), unit, UNITS, keys=(key,), groups=1)
 
 
 def joined_otherwise(dice: random.Random, world: World) -> Plan:
@@ -182,30 +188,34 @@ def joined_otherwise(dice: random.Random, world: World) -> Plan:
         kind: Any = "real" if stored == "whole" else STORED[stored][0]
         on = equal(Field(name=unit, kind=kind), Field(name=f"{theirs}_2", kind=kind))
     limited = [
-        UnitLimit(source=name, unit=by, columns=tuple(each for each in world.tables[name].columns if each != by), most=2)
+        UnitLimit(
+            source=name, unit=by, columns=tuple(each for each in world.tables[name].columns if each != by), most=2
+        )
         for name, by in ((one, unit), (two, theirs))
     ]
     first = _part(limited[0], "first", {name: name for name in world.tables[one].columns})
     how = dice.choice(("inner", "inner", "left", "semi", "anti"))
-    return _plan(world, Join(parts=(first, _part(limited[1], how, shown, on))), unit, dice.choice((ROWS, UNITS)), rows=3)
+    return _plan(
+        world, Join(parts=(first, _part(limited[1], how, shown, on))), unit, dice.choice((ROWS, UNITS)), rows=3
+    )
 
 
 def single_of_several(dice: random.Random, world: World) -> Plan:
     """One row is kept of those of several units, before a filter tells them apart."""
-    one, two = (dice.choice(("visits", "labs")) for _ in range(2))
-    unit, theirs = str(world.tables[one].unit), str(world.tables[two].unit)
-    stored = dice.choice(("whole", "text", "real", "truth"))
-    a, b = dice.choice(_columns(world, one, stored)), dice.choice(_columns(world, two, stored))
-    limited = [
-        UnitLimit(source=name, unit=by, columns=(other,), most=3) for name, by, other in ((one, unit, a), (two, theirs, b))
-    ]
+    name, unit = _people(dice, world)
+    key = _texts(dice, world, name)
+    stored = dice.choice(("truth", "truth", "whole", "text"))
+    same = dice.choice(_columns(world, name, stored))
+    shown = {each: each for each in (unit, *sorted({same, *key.tree.columns}))}
+    few = UnitLimit(source=name, unit=unit, columns=tuple(shown)[1:], most=3)
+    kind, theirs = STORED[stored][0], _field(world, name, unit).kind
+    on = equal(Field(name=same, kind=kind), Field(name="b", kind=kind))
     parts = (
-        _part(limited[0], "first", {unit: "u", a: "a"}),
-        _part(limited[1], "inner", {b: "b", theirs: "v"}, equal(Field(name="a", kind=STORED[stored][0]), Field(name="b", kind=STORED[stored][0])), (b,)),
-    )  # fmt: skip
-    kind = _field(world, one, unit).kind
-    where = equal(Field(name="u", kind=kind), Field(name="v", kind=kind))
-    return _plan(world, Join(parts=parts), "u", where=where)
+        _part(few, "first", shown),
+        _part(few, "inner", {same: "b", unit: "v"}, on, (same,)),
+    )
+    where = equal(Field(name=unit, kind=theirs), Field(name="v", kind=theirs))
+    return _plan(world, Join(parts=parts), unit, UNITS, keys=(key,), where=where, groups=1)
 
 
 def public_repeats(dice: random.Random, world: World) -> Plan:
@@ -271,6 +281,13 @@ def one_group(dice: random.Random, world: World) -> Plan:
     return _told(plan, Quantiles(epsilon=1, at=measure.at, last=9, records=4, neighbours=world.neighbours))
 
 
+def few_records(dice: random.Random, world: World) -> Plan:
+    name, unit = _people(dice, world)
+    measure = _quantiles(world, name, dice.choice(_columns(world, name, "whole")))
+    plan = _plan(world, name, unit, measure, rows=4)
+    return _told(plan, Quantiles(epsilon=1, at=measure.at, last=9, records=1, neighbours=world.neighbours))
+
+
 def negative_caps(dice: random.Random, world: World) -> Plan:
     name, unit = _people(dice, world)
     measure = _quantiles(world, name, dice.choice(_columns(world, name, "whole")))
@@ -284,8 +301,16 @@ def both_signs(dice: random.Random, world: World) -> Plan:
     of = _field(world, name, dice.choice(_columns(world, name, dice.choice(("whole", "real")))))
     measure = Sums(parts=("sum",), of=of, low=-4, high=4)
     plan = _plan(world, name, unit, measure, keys=(_texts(dice, world, name),))
-    there = Strategy((Identity(len(TEXTS)),))
-    return _told(plan, Combined(cells=len(TEXTS), strategies=(there,), laws=(DiscreteLaplace(9),), rows=4, neighbours=world.neighbours))  # fmt: skip
+    return _told(
+        plan,
+        Combined(
+            cells=len(TEXTS),
+            strategies=(Strategy((Identity(len(TEXTS)),)),),
+            laws=(DiscreteLaplace(9),),
+            rows=4,
+            neighbours=world.neighbours,
+        ),
+    )
 
 
 def negative_parts(dice: random.Random, world: World) -> Plan:
@@ -306,7 +331,12 @@ def scores(dice: random.Random, world: World) -> Plan:
     of = _field(world, name, dice.choice(_columns(world, name, dice.choice(("whole", "real")))))
     score = Sums(parts=("sum",), of=of, low=-4, high=4) if signed else ROWS
     plan = _plan(world, name, unit, TopK(score=score, k=1, among=len(TEXTS)), keys=(_texts(dice, world, name),), rows=3)
-    choose = Exponential(epsilon=1, sensitivity=24 if signed else 1, monotone=signed and world.neighbours.monotone, neighbours=world.neighbours)
+    choose = Exponential(
+        epsilon=1,
+        sensitivity=24 if signed else 1,
+        monotone=signed and world.neighbours.monotone,
+        neighbours=world.neighbours,
+    )
     return _told(plan, TopKRanking(choose=choose, k=1, among=len(TEXTS)))
 
 
@@ -339,9 +369,18 @@ def bad_condition(dice: random.Random, world: World) -> Plan:
     return _plan(world, name, unit, ROWS, where=apply("=", apply("sqrt", of, kind="real"), Literal(value=1)))
 
 
+def cut_anywhere(dice: random.Random, world: World) -> Plan:
+    """A text is cut at a place that a row says."""
+    name, unit = _people(dice, world)
+    of, place = (_field(world, name, dice.choice(_columns(world, name, stored))) for stored in ("text", "real"))
+    cut = apply(dice.choice(("left", "right", "substring")), of, place, kind="text")
+    return _plan(world, name, unit, ROWS, where=equal(cut, Literal(value="a")))
+
+
 TRAPS: tuple[Callable[[random.Random, World], Plan], ...] = (
     other_unit, carried_by_name, named_twice, united_by_name, united_rows, united_reals, chosen_among_several,
     joined_otherwise, joined_otherwise, joined_otherwise, single_of_several, single_of_several, public_repeats,
     lonely_left, lonely_left, rows_are_units, summed_texts, twice_declared, other_neighbours, one_group, negative_caps,
     both_signs, negative_parts, scores, scores, few_named, low_price, other_plan, bad_condition,
+    cut_anywhere, few_records,
 )  # fmt: skip

@@ -1,7 +1,7 @@
 """Worlds: random tables with what is declared of them, and pairs of databases that differ in one unit.
 
-Names and values are hostile: the unit's name is given to other columns, plain columns hold the numbers of units, numbers
-are those that doubles cannot tell apart, dates lie beyond the calendar, texts are long.
+Names and values are hostile: the unit's name is given to other columns, and plain columns hold the numbers of units;
+doubles cannot tell some numbers apart, dates lie beyond the calendar, texts are long.
 """
 
 from __future__ import annotations
@@ -174,7 +174,6 @@ def _table(
 def case(dice: random.Random, world: World, *, rows: bool) -> Case:
     """Rows of everybody else, and two versions of one unit: a person, or with `rows` a row of a table of rows."""
     ids = {stored: dice.sample(values, len(values)) for stored, (_, _, values) in STORED.items()}
-    ids["real"] = dice.sample([each for each in REALS if each == each], len(REALS))
     base: dict[str, list[Row]] = {name: [] for name in world.tables}
     for name, table in world.tables.items():
         if table.unit is None:
