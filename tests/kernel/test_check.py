@@ -381,7 +381,11 @@ SAID: dict[str, list[Any]] = {
         plan(keys=(key(column("n"), "integer", values=(1, True)),)),
         plan(keys=(key(column("n"), "integer", values=(1,), span=(0, 2)),)),
     ],
-    "a number is taken in steps that are not bounded": [
+    "a number has more digits than are bounded, or no steps": [
+        plan(where=apply("=", column("n"), 10**400)),
+        plan(
+            exact=replace(LADDER, rungs=(Fraction(10**400),)), release=UpperBoundMechanism(epsilon=1, last=1, records=3)
+        ),
         plan(exact=replace(SIGNED, values=(STEPS._replace(step=Fraction(0)),)), release=noise(15)),
         plan(exact=replace(HISTOGRAM, step=Fraction(1, 10**400)), release=QUANTILES),
         plan(replace(added("sum", column("n")), totals=(replace(added("sum", column("n")).totals[0], high=10**400),))),

@@ -11,8 +11,9 @@ with what the mechanisms were told. A plan that it cannot follow is rejected bef
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Protocol
 
 from discreet.catalogue.facts import Facts
@@ -29,7 +30,7 @@ from discreet.plan.expressions.tree import Tree, Value
 from discreet.plan.measures.exact_data import (
     DistinctCount,
     ExactData,
-    PerValue,
+    Ladder,
     RegionCounts,
     RowSums,
     ValueCounts,
@@ -162,28 +163,53 @@ def _key(key: Key, rows: Ownership) -> None:
 
 def _reads(exact: ExactData, rows: Ownership) -> None:
     """Reject exact data that are read from something that is no column, or is not of the kind that is counted."""
-    if isinstance(exact, RowSums):
-        for each in exact.values:
-            found = typed(each.of, rows.kinds)
-            if each.step is not None:
-                _number(found)
-                in_steps(each.low, each.high, each.step)
-    elif isinstance(exact, PerValue):
-        _number(typed(exact.of, rows.kinds))
-        if isinstance(exact, ValueHistogram):
-            in_steps(exact.low, exact.high, exact.step)
-    elif isinstance(exact, ValueCounts | RegionCounts):
-        if typed(exact.of, rows.kinds) not in (family(exact.kind), "?"):
-            raise Rejected("what is counted is not of the kind that it says")
-        for condition in exact.conditions if isinstance(exact, RegionCounts) else ():
-            rows.tests(condition)
-    elif isinstance(exact, DistinctCount):
-        typed(exact.of, rows.kinds)
+    if type(exact) in READS:  # others are rejected where contributions are derived
+        READS[type(exact)](exact, rows)
 
 
-def _number(found: str) -> None:
-    if found not in "nb?":
+def _number(tree: Tree, rows: Ownership) -> None:
+    if typed(tree, rows.kinds) not in "nb?":
         raise Rejected("what is counted is not of the kind that it says")
+
+
+def _sums(exact: RowSums, rows: Ownership) -> None:
+    for each in exact.values:
+        typed(each.of, rows.kinds)
+        if each.step is not None:
+            _number(each.of, rows)
+            in_steps(each.low, each.high, each.step)
+
+
+def _histogram(exact: ValueHistogram, rows: Ownership) -> None:
+    _number(exact.of, rows)
+    in_steps(exact.low, exact.high, exact.step)
+
+
+def _ladder(exact: Ladder, rows: Ownership) -> None:
+    _number(exact.of, rows)
+    for each in exact.rungs:
+        in_steps(each.numerator, each.denominator, Fraction(1))
+
+
+def _listed(exact: ValueCounts | RegionCounts, rows: Ownership) -> None:
+    if typed(exact.of, rows.kinds) not in (family(exact.kind), "?"):
+        raise Rejected("what is counted is not of the kind that it says")
+
+
+def _regions(exact: RegionCounts, rows: Ownership) -> None:
+    _listed(exact, rows)
+    for each in exact.conditions:
+        rows.tests(each)
+
+
+READS: dict[type[ExactData], Callable[[Any, Ownership], object]] = {
+    RowSums: _sums,
+    DistinctCount: lambda exact, rows: typed(exact.of, rows.kinds),
+    ValueHistogram: _histogram,
+    Ladder: _ladder,
+    ValueCounts: _listed,
+    RegionCounts: _regions,
+}
 
 
 def _unit(caps: ContributionBounds, rows: Ownership) -> None:

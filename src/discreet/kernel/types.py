@@ -115,11 +115,18 @@ def typed(tree: Tree, kinds: Mapping[str, Kind | None]) -> str:
     return tree.fold(lambda part, inner: _node(part, inner, kinds)).family
 
 
+def _written(constant: Literal) -> None:
+    """Reject a number that is written with more digits than doubles have room for."""
+    number = constant.value
+    parts = (number.numerator, number.denominator) if isinstance(number, int | Fraction) else (0, 1)
+    in_steps(*parts, Fraction(1))
+
+
 def in_steps(low: int, high: int, step: Fraction) -> None:
-    """Reject numbers that are taken in steps, between two ends, which doubles could not hold."""
+    """Reject numbers that are taken in steps, between two ends, where doubles have no room for these."""
     digits = max(abs(low), abs(high), step.numerator, step.denominator).bit_length()
     if step <= 0 or digits > MAX_DIGITS:
-        raise Rejected("a number is taken in steps that are not bounded")
+        raise Rejected("a number has more digits than are bounded, or no steps")
 
 
 class Value(NamedTuple):
@@ -135,6 +142,7 @@ def _node(part: Tree, inner: list[Value], kinds: Mapping[str, Kind | None]) -> V
             raise Rejected("a column is read as something that it is not")
         return Value(family(part.kind))
     if type(part) is Literal:
+        _written(part)
         return Value(family(part.kind))
     if type(part) is not Apply:
         raise Rejected("an expression is of a kind that is not known")

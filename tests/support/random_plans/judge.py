@@ -31,6 +31,7 @@ from support.random_plans.worlds import Case, Tables, told
 
 MOST_CHOICES = 12  # of one unit; where there are more, SOME of them
 SOME = 3
+MOST_CELLS = 1000
 FAILS = "evaluate fails"
 Delivered = tuple[Counter[Any], list[Counter[Any]]]  # units of each group, and for each measure its numbers
 
@@ -163,6 +164,8 @@ def _combined(mechanism: Combined, moved: Mapping[Any, int], *, private: bool) -
     if private or any(group >= mechanism.cells for group, _ in moved):
         return  # it takes exactly so many groups, and fails on others whatever they hold
     for strategy, part in zip(mechanism.strategies, mechanism.parts, strict=True):
+        if strategy.cells > MOST_CELLS:
+            continue  # a spoiled one; its matrix is not written out
         counts = np.zeros(strategy.cells, object)
         for (group, _), far in moved.items():
             counts[group] += far

@@ -56,8 +56,9 @@ def spoiled(dice: random.Random, plan: Plan, world: World) -> Plan:
     for _ in range(dice.choice((1, 1, 2))):
         for _ in range(10):
             try:
-                plan = dice.choice(AIMED)(dice, plan, world) if dice.random() < 0.6 else anywhere(dice, plan, world)
-                assert plan.mechanisms is not None
+                changed = dice.choice(AIMED)(dice, plan, world) if dice.random() < 0.6 else anywhere(dice, plan, world)
+                assert changed.mechanisms is not None
+                plan = changed
                 break
             except Exception:  # a constructor does not take it
                 continue
