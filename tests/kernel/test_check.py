@@ -129,14 +129,14 @@ def noise(l1: int, squared: int | None = None, neighbours: Neighbours = ADD) -> 
 
 def plan(
     table: Any = "visits", *, caps: ContributionBounds = CAPS, where: Any = None, keys: Any = (), exact: Any = ROWS,
-    release: Any = None, trees: Any = (), naming: Any = None, neighbours: Neighbours = ADD, loss: Any = None,
+    release: Any = None, naming: Any = None, neighbours: Neighbours = ADD, loss: Any = None,
 ) -> Any:  # fmt: skip
     """A plan of one measure, as the kernel asks it."""
     if release is None:
         release = noise(3)
     parts = [release, *([] if naming is None else [naming])]
     return SimpleNamespace(
-        table=table, caps=caps, where=where, keys=keys, measures=(SimpleNamespace(exact=exact, trees=trees),),
+        table=table, caps=caps, where=where, keys=keys, measures=(SimpleNamespace(exact=exact),),
         mechanisms=(release,), naming=naming, neighbours=neighbours,
         loss=sum((each.loss for each in parts), start=Loss.ZERO) if loss is None else loss, key="plan 0",
     )  # fmt: skip
@@ -146,8 +146,8 @@ def declared(neighbours: Neighbours) -> Any:
     return SimpleNamespace(facts=FACTS, neighbours=neighbours)
 
 
-def key(tree: Any, kind: Any = "text", *, declared: bool = True) -> Any:
-    return SimpleNamespace(tree=tree, kind=kind, declared=declared)
+def key(tree: Any, kind: Any = "text", *, declared: bool = True, **said: Any) -> Any:
+    return SimpleNamespace(tree=tree, kind=kind, declared=declared, **{"values": None, "span": None} | said)
 
 
 def part(
@@ -176,6 +176,7 @@ def both(right: JoinInput, left: Any = "visits") -> Join:
     return Join(parts=(part(left, "first", "who", "cost"), right))
 
 
+LIMITED_LABS = UnitLimit(source="labs", unit="who", columns=("cost",), most=1000)
 LIMITED = UnitLimit(source="visits", unit="who", columns=("cost",), most=1000)
 STEPS = Steps(of=column("cost", "real"), low=-2, high=5, step=Fraction(1))
 SIGNED = RowSums(values=(STEPS,), forms=({(1,): 1},), most_added=5)
@@ -250,6 +251,7 @@ SAID: dict[str, list[Any]] = {
         plan(inside("staff", unit="n", called="who")),
         plan(inside("lines", unit="bill", called="who")),
         plan(PerUnit(source="codes", unit="size", called="who", where=None, keys=(), totals=())),
+        plan(inside("codes", unit="age", called=None)),
     ],
     "an aggregate within a unit is not what it says": [
         plan(added("sum", column("ward", "text")), caps=CAPS),
@@ -258,6 +260,7 @@ SAID: dict[str, list[Any]] = {
         plan(added("sum", column("n"), low=9, high=0), caps=CAPS),
     ],
     "relations are put together whose rows are not about units in one way": [
+        plan(UnionAll(parts=())),
         plan(UnionAll(parts=(inside(), inside("labs", called="whom")))),
         plan(UnionAll(parts=(inside("staff", unit=None, called=None),) * 2), caps=ROW_CAPS),
     ],
@@ -309,6 +312,34 @@ SAID: dict[str, list[Any]] = {
             )
         ),  # computed whole numbers are doubles
         plan(both(part("staff", "semi", ("n", "w2"), on=equal("who", "w2")))),
+        plan(both(part(LIMITED_LABS, "inner", ("who", "w2"), on=equal("who", "w2", "real")), LIMITED)),  # as doubles
+        plan(
+            both(
+                part(
+                    inside(
+                        "bills", made("b2", column("bill", "real"), "real"), made("w3", column("who", "real"), "real")
+                    ),
+                    "semi",
+                    ("who", "w2"),
+                    "w3",
+                    on=equal("who", "w3"),
+                ),
+                LIMITED,
+            )
+        ),  # a copy that was read as a double
+        plan(
+            Join(
+                parts=(
+                    part("dated", "first", "who"),
+                    part(
+                        inside("dated", made("d", column("who", "date"), "date")),
+                        "semi",
+                        "d",
+                        on=equal("who", "d", "date"),
+                    ),
+                )
+            )
+        ),  # a copy of a date ends where the calendar does
     ],
     "the unit of joined rows is not known": [
         plan(Join(parts=(part("lines", "first", "bill", "cost"),))),
@@ -321,6 +352,8 @@ SAID: dict[str, list[Any]] = {
             ),
             caps=ROW_CAPS,
         ),  # one row may meet several of a public table
+    ],
+    "one is kept of rows that are not public, or that the condition does not tell apart": [
         plan(
             Join(
                 parts=(
@@ -330,6 +363,38 @@ SAID: dict[str, list[Any]] = {
             ),
             caps=ROW_CAPS,
         ),
+        plan(
+            both(
+                part("labs", "inner", ("who", "w2"), ("cost", "c2"), on=equal("cost", "c2", "real"), single=("cost",)),
+                LIMITED,
+            ),
+            where=equal("who", "w2"),
+        ),  # a row of one unit takes the place of another's, before the filter
+    ],
+    "the inputs of a join are not joined one by one": [
+        plan(Join(parts=())),
+        plan(Join(parts=(part("staff", "left", "ward", on=Literal(value=True)),)), caps=ROW_CAPS),
+        plan(Join(parts=(part("visits", "first", "who"), part("codes", "first", "size")))),
+    ],
+    "a group is declared twice": [
+        plan(keys=(key(column("ward", "text"), values=("a", "a")),)),
+        plan(keys=(key(column("n"), "integer", values=(1, True)),)),
+        plan(keys=(key(column("n"), "integer", values=(1,), span=(0, 2)),)),
+    ],
+    "a number has more digits than are bounded, or no steps": [
+        plan(where=apply("=", column("n"), 10**400)),
+        plan(
+            exact=replace(LADDER, rungs=(Fraction(10**400),)), release=UpperBoundMechanism(epsilon=1, last=1, records=3)
+        ),
+        plan(exact=replace(SIGNED, values=(STEPS._replace(step=Fraction(0)),)), release=noise(15)),
+        plan(exact=replace(HISTOGRAM, step=Fraction(1, 10**400)), release=QUANTILES),
+        plan(replace(added("sum", column("n")), totals=(replace(added("sum", column("n")).totals[0], high=10**400),))),
+    ],
+    "what is counted is not of the kind that it says": [
+        plan(exact=replace(SIGNED, values=(STEPS._replace(of=column("ward", "text")),)), release=noise(15)),
+        plan(exact=replace(HISTOGRAM, of=column("day", "date")), release=QUANTILES),
+        plan(exact=replace(LADDER, of=column("ward", "text"))),
+        plan(exact=replace(COUNTS, of=column("n"))),
     ],
     "rows of one unit meet without a limit": [
         plan(both(part("labs", "inner", ("who", "w2"), on=equal("who", "w2")))),
@@ -347,7 +412,28 @@ SAID: dict[str, list[Any]] = {
         ),
     ],
     "a value is of a kind that is not known": [plan(where=apply("=", column("n", "interval"), 1))],
-    "a column is read as something that it is not": [plan(where=apply("=", column("ward"), 1))],
+    "a column is read as something that it is not": [
+        plan(where=apply("=", column("ward"), 1)),
+        plan(
+            Join(
+                parts=(
+                    part("visits", "first", "who"),
+                    part("codes", "semi", "size", on=apply("=", column("who"), column("later"))),
+                    part("codes", "inner", ("size", "later"), on=apply("=", column("who"), column("later"))),
+                )
+            )
+        ),  # of an input that is not there yet
+        plan(
+            Join(
+                parts=(
+                    part("visits", "first", "who"),
+                    part("codes", "semi", "size", on=apply("=", column("who"), column("size"))),
+                    part("codes", "inner", ("size", "s2"), on=apply("=", column("size"), column("s2"))),
+                )
+            )
+        ),  # of one that only tests
+        plan(exact=DistinctCount(of=column("age"))),  # whatever a measure says that it reads
+    ],
     "an expression is of a kind that is not known": [
         plan(where=SimpleNamespace(fold=lambda by: by(SimpleNamespace(), []), operands=lambda *_: (), conjuncts=list))
     ],
@@ -363,17 +449,33 @@ SAID: dict[str, list[Any]] = {
         plan(where=apply("=", apply("case", True, 1, "x", kind="integer"), 1)),
         plan(where=apply("=", apply("coalesce", column("n"), kind="text"), "x")),
         plan(where=apply("=", apply("add months", column("day", "date"), column("n"), kind="date"), date(2020, 1, 1))),
+        plan(where=apply("=", column("n"), 1, kind="date")),
+        plan(where=apply("=", apply("cast", column("n"), kind="date"), date(2020, 1, 1))),
+        plan(where=apply("=", apply("cast", column("day", "date"), kind="integer"), 1)),
     ],
     "a text is filled up to more than is bounded": [
-        plan(where=apply("=", apply("lpad", column("ward", "text"), 10**6, "x", kind="text"), "x"))
+        plan(where=apply("=", apply("lpad", column("ward", "text"), 10**6, "x", kind="text"), "x")),
+        plan(where=apply("=", apply("lpad", column("ward", "text"), 9, column("ward", "text"), kind="text"), "x")),
     ],
     "a pattern is longer than is bounded": [plan(where=apply("like", column("ward", "text"), "x" * 201))],
     "a pattern is read from rows": [plan(where=apply("like", column("ward", "text"), column("ward", "text")))],
     "a number is rounded to digits that are not bounded": [
         plan(where=apply("=", apply("round", column("cost", "real"), 400, kind="real"), 1))
     ],
-    "a part of a date is read from rows": [
-        plan(where=apply("=", apply("extract", column("ward", "text"), column("day", "date"), kind="integer"), 1))
+    "a part of a date is not one of those that are known": [
+        plan(where=apply("=", apply("extract", column("ward", "text"), column("day", "date"), kind="integer"), 1)),
+        plan(where=apply("=", apply("extract", "inf", column("day", "date"), kind="integer"), 1)),
+        plan(
+            where=apply(
+                "=", apply("date_diff", "week", column("day", "date"), column("day", "date"), kind="integer"), 1
+            )
+        ),
+    ],
+    "a text is cut at a place that is not bounded": [
+        plan(where=apply("=", apply("left", column("ward", "text"), column("n"), kind="text"), "x")),
+        plan(where=apply("=", apply("substring", column("ward", "text"), 1, 2**63, kind="text"), "x")),
+        plan(where=apply("=", apply("split_part", column("ward", "text"), "", 1, kind="text"), "x")),
+        plan(where=apply("=", apply("split_part", column("ward", "text"), "-", 0, kind="text"), "x")),
     ],
     "one of several sums can be negative": [plan(exact=PAIR)],
     "these exact data are of a kind that is not known": [plan(exact=SimpleNamespace())],
@@ -454,8 +556,15 @@ SAID: dict[str, list[Any]] = {
             )
         )
     ],
-    "a key is not of the kind that it says": [plan(keys=(key(column("ward", "text"), "integer"),))],
+    "a key is not of the kind that it says": [
+        plan(keys=(key(column("ward", "text"), "integer"),)),
+        plan(keys=(key(column("ward", "text"), "text", span=(0, 2)),)),
+        plan(keys=(key(column("day", "date"), "date", span=(1, 2)),)),
+        plan(keys=(key(apply("day number", column("day", "date"), kind="integer"), "date", span=(0, 2)),)),
+        plan(keys=(key(apply("day number", column("day", "date"), kind="integer"), "date"),)),
+    ],
 }
+FACTS["dated"] = TableFacts(columns={"who": DAY}, unit="who")
 FACTS["reals"] = TableFacts(columns={"who": REAL, "n": WHOLE}, unit="who")
 
 

@@ -11,8 +11,9 @@ with what the mechanisms were told. A plan that it cannot follow is rejected bef
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Protocol
 
 from discreet.catalogue.facts import Facts
@@ -23,11 +24,20 @@ from discreet.core.reach import Neighbours
 from discreet.kernel import releases
 from discreet.kernel.contribution import Contribution, contribution
 from discreet.kernel.ownership import MAX_MEETING, MAX_REPEATED, Ownership, equalities, ownership_of
-from discreet.kernel.types import family, typed
+from discreet.kernel.types import family, in_steps, typed
 from discreet.kernel.verdict import OWNER, Rejected
-from discreet.plan.expressions.tree import Tree
-from discreet.plan.measures.exact_data import DistinctCount, ExactData
+from discreet.plan.expressions.tree import Tree, Value
+from discreet.plan.measures.exact_data import (
+    DistinctCount,
+    ExactData,
+    Ladder,
+    RegionCounts,
+    RowSums,
+    ValueCounts,
+    ValueHistogram,
+)
 from discreet.plan.relation import Relation
+from discreet.sql.calendar import FIRST, LAST
 from discreet.sql.types import Kind
 
 __all__ = ["Certificate", "check"]
@@ -41,6 +51,10 @@ class Key(Protocol):
     @property
     def kind(self) -> Kind: ...
     @property
+    def values(self) -> Sequence[Value] | None: ...
+    @property
+    def span(self) -> tuple[int, int] | None: ...
+    @property
     def declared(self) -> bool: ...
 
 
@@ -49,8 +63,6 @@ class Measure(Protocol):
 
     @property
     def exact(self) -> ExactData: ...
-    @property
-    def trees(self) -> Sequence[Tree]: ...
 
 
 class Plan(Protocol):
@@ -111,8 +123,8 @@ def _derived(plan: Plan, facts: Facts, neighbours: Neighbours) -> Certificate:
     rows.tests(plan.where)
     for key in plan.keys:
         _key(key, rows)
-    for tree in (tree for each in plan.measures for tree in each.trees):
-        typed(tree, rows.kinds)
+    for each in plan.measures:
+        _reads(each.exact, rows)
     _unit(plan.caps, rows)
     if plan.neighbours is not neighbours:
         raise Rejected("a plan is for other neighbours than the data set has")
@@ -136,10 +148,68 @@ def _pairs(plan: Plan) -> Iterable[tuple[Measure, Mechanism]]:
 
 
 def _key(key: Key, rows: Ownership) -> None:
-    """Reject a key that is not of the kind it says; a day may be grouped by its number."""
+    """Reject a key that is not of the kind it says; of a span, whole numbers, or days by their number."""
     found = typed(key.tree, rows.kinds)
-    if found not in (family(key.kind), "?") and not (key.kind == "date" and key.tree.applies == "day number"):
+    days = key.kind == "date" and key.tree.applies == "day number"
+    fits = family(key.kind) == "n" or days if key.span is not None else not days and found in (family(key.kind), "?")
+    if days and key.span is not None:
+        fits = FIRST.toordinal() <= key.span[0] and key.span[1] <= LAST.toordinal()
+    if not fits or (key.span is not None and found not in "n?"):
         raise Rejected("a key is not of the kind that it says")
+    values = key.values or ()
+    if len(set(values)) < len(values) or (key.values is not None and key.span is not None):
+        raise Rejected("a group is declared twice")
+
+
+def _reads(exact: ExactData, rows: Ownership) -> None:
+    """Reject exact data that are read from something that is no column, or is not of the kind that is counted."""
+    if type(exact) in READS:  # others are rejected where contributions are derived
+        READS[type(exact)](exact, rows)
+
+
+def _number(tree: Tree, rows: Ownership) -> None:
+    if typed(tree, rows.kinds) not in "nb?":
+        raise Rejected("what is counted is not of the kind that it says")
+
+
+def _sums(exact: RowSums, rows: Ownership) -> None:
+    for each in exact.values:
+        typed(each.of, rows.kinds)
+        if each.step is not None:
+            _number(each.of, rows)
+            in_steps(each.low, each.high, each.step)
+
+
+def _histogram(exact: ValueHistogram, rows: Ownership) -> None:
+    _number(exact.of, rows)
+    in_steps(exact.low, exact.high, exact.step)
+
+
+def _ladder(exact: Ladder, rows: Ownership) -> None:
+    _number(exact.of, rows)
+    for each in exact.rungs:
+        in_steps(each.numerator, each.denominator, Fraction(1))
+
+
+def _listed(exact: ValueCounts | RegionCounts, rows: Ownership) -> None:
+    if typed(exact.of, rows.kinds) not in (family(exact.kind), "?"):
+        raise Rejected("what is counted is not of the kind that it says")
+
+
+def _regions(exact: RegionCounts, rows: Ownership) -> None:
+    _listed(exact, rows)
+    for each in exact.conditions:
+        rows.tests(each)
+
+
+READS: dict[type[ExactData], Callable[[Any, Ownership], object]] = {
+    RowSums: _sums,
+    DistinctCount: lambda exact, rows: typed(exact.of, rows.kinds),
+    ValueHistogram: _histogram,
+    Ladder: _ladder,
+    ValueCounts: _listed,
+    RegionCounts: _regions,
+}
 
 
 def _unit(caps: ContributionBounds, rows: Ownership) -> None:

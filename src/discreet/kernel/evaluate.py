@@ -427,7 +427,7 @@ class Bounded(NamedTuple):
                 rows, count = values[group].total(), found.setdefault(group, Counter())
                 start = self.choice.start(unit, group, rows) if rows > room > 0 else 0
                 ends = [0, *accumulate(many for _, many in sorted(values[group].items()))]
-                if rows > room:
+                if rows > max(room, 0):
                     ends = [(end * max(room, 0) + start) // rows for end in ends]
                 count.update(dict(zip(sorted(values[group]), map(int.__sub__, ends[1:], ends), strict=True)))
                 room -= rows

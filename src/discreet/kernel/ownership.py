@@ -21,9 +21,9 @@ from itertools import chain
 from typing import Any
 
 from discreet.catalogue.facts import ColumnFacts, Facts
-from discreet.kernel.types import family, typed
+from discreet.kernel.types import family, in_steps, typed
 from discreet.kernel.verdict import Rejected
-from discreet.plan.expressions.tree import Tree, conjuncts, fields
+from discreet.plan.expressions.tree import Field, Tree, conjuncts, fields
 from discreet.plan.relation import (
     ComputedColumn,
     Join,
@@ -43,7 +43,7 @@ __all__ = ["MAX_MEETING", "MAX_REPEATED", "Ownership", "equalities", "ownership_
 MAX_MEETING = 1_000_000  # joined rows of one unit, where each side has a limit
 MAX_REPEATED = 10  # joined rows for each row of a side without one
 
-Pairs = frozenset[tuple[str, str]]
+Pairs = frozenset[tuple[Field, Field]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,11 +89,11 @@ class Ownership:
 class Classes:
     """Columns that conditions set equal, by the stored values that must then be the same."""
 
-    def __init__(self, pairs: Iterable[tuple[str, str]], origins: Mapping[str, Origin]) -> None:
+    def __init__(self, pairs: Pairs, origins: Mapping[str, Origin]) -> None:
         self._above: dict[str, str] = {}
-        for a, b in sorted(pairs):
-            if _same(origins.get(a), origins.get(b)) and not self.same(a, b):
-                self._above[self._top(a)] = self._top(b)
+        for a, b in sorted(pairs, key=repr):
+            if _same(_read(a, origins), _read(b, origins)) and not self.same(a.name, b.name):
+                self._above[self._top(a.name)] = self._top(b.name)
 
     def _top(self, name: str) -> str:
         while name in self._above:
@@ -107,8 +107,8 @@ class Classes:
 
 def equalities(condition: Tree | None) -> Pairs:
     """The pairs of columns that a condition sets equal in every row that meets it."""
-    pairs = [pair for each in conjuncts(condition) if (pair := each.operands("="))]
-    return frozenset((a.column, b.column) for a, b in pairs if a.column is not None and b.column is not None)
+    pairs = [pair for each in conjuncts(condition) if len(pair := each.operands("=")) == 2]
+    return frozenset((a, b) for a, b in pairs if type(a) is Field and type(b) is Field)
 
 
 def ownership_of(relation: Relation, facts: Facts, equal: Pairs = frozenset()) -> Ownership:
@@ -129,6 +129,12 @@ def _same(a: Origin | None, b: Origin | None) -> bool:
     if a is None or b is None:
         return False
     return a.facts.exact and b.facts.exact and a.facts.kind == b.facts.kind
+
+
+def _read(column: Field, origins: Mapping[str, Origin]) -> Origin | None:
+    """The stored column that is read; None where it is read as another kind, such as whole numbers as doubles."""
+    origin = origins.get(column.name)
+    return origin if origin is not None and origin.facts.kind == column.kind else None
 
 
 def _distinct(*columns: Iterable[tuple[str, Kind | None]]) -> dict[str, Kind | None]:
@@ -169,17 +175,26 @@ def _computed(found: Ownership, made: tuple[ComputedColumn, ...], unit: str | No
         if typed(each.tree, found.kinds) not in (family(each.kind), "?"):
             raise Rejected("a column is computed as something that it is not")
     people = bool(found.owners)
-    if found.unit_reference or (unit in found.owners) != people or (called is not None) != people:
+    named = unit is not None, called is not None
+    if found.unit_reference or (unit in found.owners) != people or named != (people, people):
         raise Rejected("a subquery does not carry the unit of its rows along")
     carried = {} if called is None or unit is None else {called: unit}
     units = ((name, found.kinds[of]) for name, of in carried.items())
-    copies = {each.name: each.tree.column for each in made} | carried
+    origins = {name: found.origins[of] for name, of in carried.items() if of in found.origins}
     return replace(
         found,
         kinds=_distinct(((each.name, each.kind) for each in made), units),
         owners=frozenset(carried),
-        origins={name: found.origins[of] for name, of in copies.items() if of is not None and of in found.origins},
+        origins={each.name: copied for each in made if (copied := _copied(each, found.origins))} | origins,
     )
+
+
+def _copied(made: ComputedColumn, origins: Mapping[str, Origin]) -> Origin | None:
+    """The stored column that a computed one is a copy of, if it is one; dates are not, as the calendar has an end."""
+    if type(made.tree) is not Field or made.kind in ("date", "timestamp"):
+        return None
+    origin = _read(made.tree, origins)
+    return origin if origin is not None and origin.facts.kind == made.kind else None
 
 
 def _per_unit(relation: PerUnit, facts: Facts, _: Pairs) -> Ownership:
@@ -205,6 +220,7 @@ def _total(total: UnitAggregate, found: Ownership) -> None:
         fits = of in (said, "?")
     if not fits or total.low > total.high:
         raise Rejected("an aggregate within a unit is not what it says")
+    in_steps(total.low, total.high, total.step)
 
 
 def _union(relation: UnionAll, facts: Facts, _: Pairs) -> Ownership:
@@ -212,9 +228,10 @@ def _union(relation: UnionAll, facts: Facts, _: Pairs) -> Ownership:
     stored in one way. Where every row is a unit, one could be in two parts, so such relations are rejected.
     """
     parts = [ownership_of(each, facts) for each in relation.parts]
-    first, shapes = parts[0], {(each.columns, each.owners, each.public) for each in parts}
-    if len(shapes) > 1 or any(each.rows for each in parts):
+    shapes = {(each.columns, each.owners, each.public) for each in parts}
+    if len(shapes) != 1 or any(each.rows for each in parts):
         raise Rejected("relations are put together whose rows are not about units in one way")
+    first = parts[0]
     unit = next(iter(first.owners), "")
     if any(family(each.kinds[name]) != family(first.kinds[name]) for each in parts for name in first.kinds):
         raise Rejected("relations are put together whose columns are of different kinds")
@@ -250,13 +267,14 @@ def _join(relation: Join, facts: Facts, equal: Pairs) -> Ownership:
              most one row.
     """
     parts = [_named(each, ownership_of(each.source, facts)) for each in relation.parts]
+    if not parts:
+        raise Rejected("the inputs of a join are not joined one by one")
     first, units = parts[0], [n for n, each in enumerate(parts) if not each.public]
     shown = [n for n, each in enumerate(relation.parts) if each.how not in ("semi", "anti")]
     inner = [n for n, each in enumerate(relation.parts) if each.how in ("first", "inner")]
-    every = Ownership(kinds=_distinct(*(each.kinds.items() for each in parts)))
+    _distinct(*(each.kinds.items() for each in parts))
     origins = {name: each for part in parts for name, each in part.origins.items()}
-    for each in relation.parts:
-        every.tests(each.on)
+    _conditions(relation, parts)
     if units and first.public:
         raise Rejected("a join about units begins with a public relation")
     pairs = equal.union(*(equalities(relation.parts[n].on) for n in inner))
@@ -282,11 +300,27 @@ def _join(relation: Join, facts: Facts, equal: Pairs) -> Ownership:
     )
 
 
+def _conditions(relation: Join, parts: list[Ownership]) -> None:
+    """Reject a join whose inputs are not joined one by one, each under a condition on itself and what is there already.
+
+    Because  an engine would not know what to read, or would keep one of the rows that several units have.
+    """
+    there: dict[str, Kind | None] = {}
+    for n, (each, found) in enumerate(zip(relation.parts, parts, strict=True)):
+        if (each.how == "first") != (n == 0):
+            raise Rejected("the inputs of a join are not joined one by one")
+        Ownership(kinds={**there, **found.kinds}).tests(each.on)
+        if each.single and not _at_most_one(each, found):
+            raise Rejected("one is kept of rows that are not public, or that the condition does not tell apart")
+        if not each.tests_only:
+            there |= found.kinds
+
+
 def _at_most_one(part: JoinInput, found: Ownership) -> bool:
     """Return True if a public relation gives each row that it is joined to at most one row.
 
     Because  of its rows that share the columns `single` one is kept, and the condition sets each of these columns equal
-             to something that the other relations decide.
+             to something that is read from the other relations.
     """
     called = dict(part.names)
     equal = [pair for each in conjuncts(part.on) if (pair := each.operands("="))]
@@ -294,7 +328,7 @@ def _at_most_one(part: JoinInput, found: Ownership) -> bool:
         one.column
         for pair in equal
         for one, other in (pair, pair[::-1])
-        if one.column is not None and not fields(other) & found.columns
+        if one.column is not None and fields(other) and not fields(other) & found.columns
     }
     return found.public and bool(part.single) and all(called.get(each) in set_ for each in part.single)
 

@@ -15,18 +15,24 @@ from typing import NamedTuple
 
 from discreet.kernel.verdict import Rejected
 from discreet.plan.expressions.tree import Apply, Field, Literal, Tree
+from discreet.sql.calendar import PARTS, SECONDS, TIMES, UNITS
 from discreet.sql.types import Kind
 
-__all__ = ["FARTHEST", "SIGNATURES", "family", "typed"]
+__all__ = ["FARTHEST", "SIGNATURES", "family", "in_steps", "typed"]
 
 FARTHEST = 36_500_000  # days that additions may lead away from the years 1 to 9999; engines know ten times as many
 COMPUTED_DAYS = 10**6  # that one addition of a computed number may lead: it is cast to six digits
 MAX_FILLED = 1000  # letters that a text is filled up to
 MAX_PATTERN = 200  # letters of a pattern
+MAX_DIGITS = 256  # binary digits of the ends and of the step of a number
+MAX_CUT = 10_000  # places of a text where it is cut
 DAYS = {"add months": Fraction(31), "add days": Fraction(1), "add microseconds": Fraction(1, 86_400_000_000)}
 FAMILIES: dict[str | None, str] = {
     "integer": "n", "real": "n", "text": "t", "boolean": "b", "date": "d", "timestamp": "s", None: "?",
 }  # fmt: skip
+
+
+CASTS = dict.fromkeys("nb", "nbt") | dict.fromkeys("ds", "dst") | {"t": "nbtds"}  # to what a family may be cast
 
 
 class Signature(NamedTuple):
@@ -109,6 +115,20 @@ def typed(tree: Tree, kinds: Mapping[str, Kind | None]) -> str:
     return tree.fold(lambda part, inner: _node(part, inner, kinds)).family
 
 
+def _written(constant: Literal) -> None:
+    """Reject a number that is written with more digits than doubles have room for."""
+    number = constant.value
+    parts = (number.numerator, number.denominator) if isinstance(number, int | Fraction) else (0, 1)
+    in_steps(*parts, Fraction(1))
+
+
+def in_steps(low: int, high: int, step: Fraction) -> None:
+    """Reject numbers that are taken in steps, between two ends, where doubles have no room for these."""
+    digits = max(abs(low), abs(high), step.numerator, step.denominator).bit_length()
+    if step <= 0 or digits > MAX_DIGITS:
+        raise Rejected("a number has more digits than are bounded, or no steps")
+
+
 class Value(NamedTuple):
     """What is known of the value of an expression: its family, and how many days it can be off the calendar."""
 
@@ -122,6 +142,7 @@ def _node(part: Tree, inner: list[Value], kinds: Mapping[str, Kind | None]) -> V
             raise Rejected("a column is read as something that it is not")
         return Value(family(part.kind))
     if type(part) is Literal:
+        _written(part)
         return Value(family(part.kind))
     if type(part) is not Apply:
         raise Rejected("an expression is of a kind that is not known")
@@ -143,7 +164,7 @@ def _applied(part: Apply, inner: list[str]) -> str:
         _need(len(inner) >= 2 and all(inner[i] in "b?" for i in conditions))
         return _one([inner[i] for i in range(len(inner)) if i not in conditions], said)
     if part.function == "cast":
-        _need(len(inner) == 1)
+        _need(len(inner) == 1 and (inner[0] == "?" or said in CASTS[inner[0]]))
         return said
     signature = SIGNATURES.get(part.function)
     _need(signature is not None)
@@ -156,9 +177,9 @@ def _applied(part: Apply, inner: list[str]) -> str:
             values.append(found)
         else:
             _need(found in {"m": "ds?"}.get(want, want + "?"))
-    if values:
-        shared = _one(values, said if signature.value == "v" else None)
-        return shared if signature.value == "v" else signature.value
+    shared = _one(values, said if signature.value == "v" else None) if values else "?"
+    if signature.value == "v":
+        return shared
     _need(said in {"m": "ds"}.get(signature.value, signature.value))
     return said
 
@@ -197,10 +218,30 @@ def _days(part: Apply) -> int:
     return math.ceil(abs(amount) * DAYS[part.function])
 
 
+def _whole(tree: Tree) -> int | None:
+    """A whole number that is written, perhaps with a sign; None for all else."""
+    (written,) = tree.operands("negative") or (tree,)
+    if type(written.literal) is not int:
+        return None
+    return written.literal if written is tree else -written.literal
+
+
 def _filled(part: Apply) -> None:
-    size = part.arguments[1].literal
-    if type(size) is not int or not 0 <= size <= MAX_FILLED:
+    size, fill = _whole(part.arguments[1]), part.arguments[2].literal
+    if size is None or not 0 <= size <= MAX_FILLED or not isinstance(fill, str) or not fill:
         raise Rejected("a text is filled up to more than is bounded")
+
+
+def _cut(part: Apply) -> None:
+    places = [_whole(each) for each in part.arguments[1:]]
+    if any(each is None or not 0 <= each <= MAX_CUT for each in places):
+        raise Rejected("a text is cut at a place that is not bounded")
+
+
+def _split(part: Apply) -> None:
+    by, place = part.arguments[1].literal, _whole(part.arguments[2])
+    if not isinstance(by, str) or not by or place is None or not 1 <= place <= MAX_CUT:
+        raise Rejected("a text is cut at a place that is not bounded")
 
 
 def _pattern(part: Apply) -> None:
@@ -219,11 +260,20 @@ def _digits(part: Apply) -> None:
 
 
 def _named_part(part: Apply) -> None:
-    if not isinstance(part.arguments[0].literal, str):
-        raise Rejected("a part of a date is read from rows")
+    if part.arguments[0].literal not in NAMED[part.function]:
+        raise Rejected("a part of a date is not one of those that are known")
 
 
+NAMED: dict[str, tuple[str, ...]] = {
+    "extract": (*PARTS, *TIMES),
+    "date_trunc": (*UNITS, *SECONDS),
+    "date_diff": (*(each for each in UNITS if each != "week"), *SECONDS),
+}
 BOUNDS: dict[str, Callable[[Apply], None]] = {
+    "left": _cut,
+    "right": _cut,
+    "substring": _cut,
+    "split_part": _split,
     "lpad": _filled,
     "rpad": _filled,
     "like": _pattern,

@@ -1,0 +1,1 @@
+"""Random plans, drawn in the algebra and not from SQL: worlds, plans, what spoils them, and who judges them."""

@@ -1,0 +1,69 @@
+"""The kernel without one of its rules, made from its own source, to show that a campaign would notice."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from discreet.kernel import check as checking
+
+MODULES = ("types", "contribution", "ownership", "releases", "check")  # each imports those before it
+FOLDER = Path(checking.__file__).parent
+
+
+def _says(node: ast.Call) -> str | None:
+    """The rule that a call rejects by."""
+    rejects = getattr(node.func, "id", "") == "Rejected" or getattr(node.func, "attr", "") == "need"
+    texts = [each.value for each in node.args if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+    return texts[0] if rejects and texts else None
+
+
+def rules() -> list[str]:
+    """All rules of the kernel, read from its source."""
+    trees = [ast.parse((FOLDER / f"{name}.py").read_text()) for name in MODULES]
+    calls = [each for tree in trees for each in ast.walk(tree) if isinstance(each, ast.Call)]
+    return sorted({said for each in calls if (said := _says(each)) is not None})
+
+
+class _Without(ast.NodeTransformer):
+    def __init__(self, rule: str) -> None:
+        self.rule = rule
+
+    def visit(self, node: ast.AST) -> Any:
+        call = node.exc if isinstance(node, ast.Raise) else node.value if isinstance(node, ast.Expr) else None
+        if isinstance(call, ast.Call) and _says(call) == self.rule:
+            return ast.copy_location(ast.Pass(), node)
+        return super().visit(node)
+
+
+@cache
+def without(rule: str) -> Callable[..., Any]:
+    """`check` of a kernel that never rejects by this rule; its rejections are those of the kernel."""
+    with _standing_in() as modules:
+        for name in MODULES:
+            full = f"discreet.kernel.{name}"
+            tree = _Without(rule).visit(ast.parse((FOLDER / f"{name}.py").read_text()))
+            modules[full] = sys.modules[full] = ModuleType(full)
+            setattr(sys.modules["discreet.kernel"], name, modules[full])
+            exec(compile(ast.fix_missing_locations(tree), full, "exec"), vars(modules[full]))
+    return modules["discreet.kernel.check"].check  # type: ignore[no-any-return]
+
+
+@contextmanager
+def _standing_in() -> Iterator[dict[str, ModuleType]]:
+    names = [f"discreet.kernel.{name}" for name in MODULES]
+    true = {name: sys.modules[name] for name in names if name in sys.modules}
+    package = sys.modules["discreet.kernel"]
+    held = {name: getattr(package, name) for name in MODULES if hasattr(package, name)}
+    try:
+        yield {}
+    finally:
+        sys.modules.update(true)
+        for name, module in held.items():
+            setattr(package, name, module)
