@@ -146,8 +146,8 @@ def declared(neighbours: Neighbours) -> Any:
     return SimpleNamespace(facts=FACTS, neighbours=neighbours)
 
 
-def key(tree: Any, kind: Any = "text", *, declared: bool = True) -> Any:
-    return SimpleNamespace(tree=tree, kind=kind, declared=declared)
+def key(tree: Any, kind: Any = "text", *, declared: bool = True, span: Any = None) -> Any:
+    return SimpleNamespace(tree=tree, kind=kind, declared=declared, span=span)
 
 
 def part(
@@ -180,6 +180,12 @@ LIMITED = UnitLimit(source="visits", unit="who", columns=("cost",), most=1000)
 STEPS = Steps(of=column("cost", "real"), low=-2, high=5, step=Fraction(1))
 SIGNED = RowSums(values=(STEPS,), forms=({(1,): 1},), most_added=5)
 PAIR = RowSums(values=(STEPS,), forms=({(1,): 1}, {(0,): 5, (1,): -1}), most_added=7)
+WIDE = RowSums(
+    values=(STEPS._replace(low=0, high=1 << 33),), forms=({(2,): 1},), most_added=1 << 66
+)  # fmt: skip
+FLAT = RowSums(
+    values=(*WIDE.values, STEPS._replace(low=0, high=0)), forms=({(2, 1): 1, (): 1},), most_added=1
+)  # fmt: skip
 HISTOGRAM = ValueHistogram(of=column("n"), low=0, high=9, step=Fraction(1))
 COUNTS = ValueCounts(of=column("ward", "text"), kind="text", values=("a", "b"))
 LADDER = Ladder(of=column("n"), rungs=(Fraction(1), Fraction(2)))
@@ -453,6 +459,21 @@ SAID: dict[str, list[Any]] = {
                 * 2
             )
         )
+    ],
+    "one row adds more than a measure says": [
+        plan(exact=replace(SIGNED, most_added=4), release=noise(15)),
+        plan(exact=replace(ROWS, forms=({(): 1},) * 2), release=noise(6)),
+    ],
+    "a whole number can be larger than the width that it is computed in": [
+        plan(exact=WIDE, release=noise(3 << 66)),  # a square beyond 64 bits
+        plan(exact=FLAT, release=noise(3)),  # … which is multiplied by zero at last
+        plan(caps=replace(CAPS, rows=1 << 90), release=noise(1 << 90)),  # all rows of a unit, times those that count
+        plan(added("sum", column("n"), high=1 << 64), caps=ROW_CAPS, release=noise(1)),
+        plan(added("sum", column("n"), low=-(1 << 62) * 16, high=0), caps=ROW_CAPS, release=noise(1)),
+        plan(keys=(key(column("n"), "integer", span=(0, 1 << 63)),)),
+        plan(keys=(key(column("n"), "integer", span=(1 << 127, (1 << 127) + 1)),)),
+        plan(exact=replace(HISTOGRAM, high=1 << 63), release=QUANTILES),
+        plan(exact=replace(HISTOGRAM, low=-(1 << 62), high=(1 << 62) + 1), release=QUANTILES),
     ],
     "a key is not of the kind that it says": [plan(keys=(key(column("ward", "text"), "integer"),))],
 }
