@@ -191,6 +191,13 @@ COUNTS = ValueCounts(of=column("ward", "text"), kind="text", values=("a", "b"))
 LADDER = Ladder(of=column("n"), rungs=(Fraction(1), Fraction(2)))
 QUANTILES = Quantiles(epsilon=1, at=(Fraction(1, 2),), last=9, records=3)
 CHOICE = Exponential(epsilon=1, sensitivity=3, monotone=True)
+BOTH_LIMITED = Join(
+    parts=(
+        part(LIMITED, "first", "who"),
+        part(replace(LIMITED, source="labs", columns=()), "left", ("who", "w2"), on=equal("who", "w2")),
+    )
+)
+MOMENT = column("w2", "timestamp")
 WARD = key(column("ward", "text"))
 HALVES = (Strategy((Identity(2),)), Strategy((Total(2),)))
 COMBINED = Combined(cells=2, strategies=HALVES, laws=(DiscreteLaplace(6),) * 2, rows=3)
@@ -255,6 +262,7 @@ SAID: dict[str, list[Any]] = {
         plan(inside("visits", unit="n", called="who")),  # a name passes for the unit
         plan(inside("staff", unit="n", called="who")),
         plan(inside("lines", unit="bill", called="who")),
+        plan(inside("lines", unit=None, called=None)),
         plan(PerUnit(source="codes", unit="size", called="who", where=None, keys=(), totals=())),
     ],
     "an aggregate within a unit is not what it says": [
@@ -315,6 +323,14 @@ SAID: dict[str, list[Any]] = {
             )
         ),  # computed whole numbers are doubles
         plan(both(part("staff", "semi", ("n", "w2"), on=equal("who", "w2")))),
+        plan(
+            Join(
+                parts=(
+                    part("days", "first", "who"),
+                    part("moments", "inner", ("who", "w2"), on=apply("=", column("who", "date"), MOMENT)),
+                )
+            )
+        ),  # stored in two ways
     ],
     "the unit of joined rows is not known": [
         plan(Join(parts=(part("lines", "first", "bill", "cost"),))),
@@ -391,6 +407,9 @@ SAID: dict[str, list[Any]] = {
     "noise is on a grid": [plan(release=replace(noise(3), grid=Grid(step=Fraction(1, 2), cells=1)))],
     "one unit reaches further than noise was priced for": [
         plan(release=noise(2)),
+        plan(release=noise(3, squared=3)),
+        plan(keys=(WARD,), release=noise(3, squared=3)),
+        plan(keys=(WARD,), exact=replace(SIGNED, grain=4), release=noise(4)),  # 15 in fours, in two groups
         plan(keys=(WARD,), exact=UnitCount(), release=noise(1)),
         plan(keys=(WARD,), release=noise(3, neighbours=REPLACE), neighbours=REPLACE),
         plan(exact=SIGNED, release=noise(15, neighbours=REPLACE), neighbours=REPLACE),
@@ -435,6 +454,7 @@ SAID: dict[str, list[Any]] = {
         plan(caps=ROW_CAPS),
         plan("codes", caps=replace(CAPS, unit="size")),
         plan(replace(added("rows"), keys=(made("k", column("n")),)), caps=ROW_CAPS, release=noise(1)),
+        plan(BOTH_LIMITED, caps=replace(CAPS, unit="w2")),  # where there is no row, there is no unit
     ],
     "contributions are not bounded": [
         plan(caps=ContributionBounds(unit="who", rows=None, groups=None)),
@@ -477,6 +497,8 @@ SAID: dict[str, list[Any]] = {
     ],
     "a key is not of the kind that it says": [plan(keys=(key(column("ward", "text"), "integer"),))],
 }
+FACTS["days"] = TableFacts(columns={"who": DAY}, unit="who")
+FACTS["moments"] = TableFacts(columns={"who": replace(DAY, kind="timestamp")}, unit="who")
 FACTS["reals"] = TableFacts(columns={"who": REAL, "n": WHOLE}, unit="who")
 
 

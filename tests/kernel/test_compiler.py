@@ -89,6 +89,14 @@ CLINIC = [  # beside the fixtures
     "SELECT COUNT(*) FROM visits WHERE ward > 1.5",
     "SELECT COUNT(*) FROM visits WHERE nurse LIKE ward",
     "SELECT COUNT(*) FROM tours WHERE note LIKE grade",
+    "SELECT ward, sex, SUM(balance) FROM visits GROUP BY ROLLUP (ward, sex)",
+    "SELECT sex, COUNT(*) FILTER (WHERE age > 3), COUNT(*) FILTER (WHERE age > 5), COUNT(*) FILTER (WHERE age > 9),"
+    " COUNT(*) FILTER (WHERE age > 12) FROM visits GROUP BY sex",
+    "SELECT COUNT(*) FILTER (WHERE age > 3), COUNT(*) FILTER (WHERE age > 5), COUNT(*) FILTER (WHERE age > 9),"
+    " COUNT(*) FILTER (WHERE age > 12) FROM visits",
+    "SELECT COUNT(*) FROM patients",
+    "SELECT SUM(n) FROM (SELECT patient_id, age AS n FROM visits WHERE age > 3) v JOIN labs l"
+    " ON v.patient_id = l.patient_id",
     "SELECT COUNT(*) FROM tours WHERE day + INTERVAL 99999999 DAY > DATE '2024-01-01'",
     "SELECT COUNT(*) FROM tours WHERE day + INTERVAL 3000000 MONTH > DATE '2024-01-01'",
     "SELECT COUNT(*) FROM tours WHERE LPAD(note, 5000, 'x') = 'x'",
@@ -143,6 +151,7 @@ STORED = [
     "SELECT COUNT(*) FROM (SELECT who, x FROM r UNION ALL SELECT who, x FROM r)",
     "SELECT COUNT(*) FROM a WHERE who IN (SELECT who FROM r)",
     "SELECT SUM(x), STDDEV(x) FROM a WHERE x > 2",
+    "SELECT SUM(y) FROM c",
 ]
 
 
@@ -151,7 +160,9 @@ def of_equality(folder: Path) -> Iterator[Question]:
     kinds = {"a": "BIGINT", "b": "BIGINT", "r": "DOUBLE", "t": "VARCHAR"}
     made = [f"CREATE TABLE {name} AS SELECT n::{kind} AS who, n AS x FROM range(9) AS s(n)"
             for name, kind in kinds.items()]  # fmt: skip
+    made.append("CREATE TABLE c AS SELECT n AS who, n AS y FROM range(9) AS s(n)")
     tables = [table(name, "who", rows_per_unit=2, columns={"x": (0, 9)}) for name in kinds]
+    tables.append(table("c", "who", rows_per_unit=3, columns={"y": {"min": 0, "max": "auto"}}))
     for way in WAYS:
         held = stored(folder / f"equal {way}.duckdb", made, tables, way)
         mixed = [each.format(d=INSIDE.format(of=of)) for each in MIXING for of in COMPUTED]

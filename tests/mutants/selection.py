@@ -190,7 +190,7 @@ MUTANTS = [
             Edit(
                 "discreet.procedures.auto_bounds:bounds_to_use",
                 "same = each.measures == bound.measures and replace(bound, laws=each.laws) == each",
-                "same = isinstance(each.mechanisms[0], UpperBoundMechanism)",
+                "same = isinstance(each.measures[0], UpperBound)",
             )
         ],
         ["test_automatic.py::test_a_bound_of_other_rows_is_another"],
@@ -200,8 +200,8 @@ MUTANTS = [
         [
             Edit(
                 "discreet.engines.sql.histograms:_coded",
-                "{dialect.cast(each, 'hugeint')} * {1 << n * WORD}",
-                "{each} * {1 << n * WORD}",
+                "{dialect.cast(each, 'hugeint')} * {1 << n * CODE_WORD}",
+                "{each} * {1 << n * CODE_WORD}",
             )
         ],
         [
