@@ -122,7 +122,7 @@ def equal(a: str, b: str, kind: Any = "integer") -> Apply:
     return apply("=", column(a, kind), column(b, kind))
 
 
-def noise(l1: int, squared: int | None = None, neighbours: Neighbours = ADD) -> Noise:
+def noise(l1: int | Fraction, squared: int | None = None, neighbours: Neighbours = ADD) -> Noise:
     reach = Reach(l1=l1, l2_squared=l1**2 if squared is None else squared, neighbours=neighbours)
     return Noise(law=DiscreteLaplace(Fraction(l1)), reach=reach)
 
@@ -273,6 +273,11 @@ SAID: dict[str, list[Any]] = {
     ],
     "relations are put together whose rows are not about units in one way": [
         plan(UnionAll(parts=(inside(), inside("labs", called="whom")))),
+        plan(
+            UnionAll(
+                parts=(inside("visits", made("n", column("n"))), inside("visits", made("who", column("n")), called="n"))
+            )
+        ),
         plan(UnionAll(parts=(inside("staff", unit=None, called=None),) * 2), caps=ROW_CAPS),
     ],
     "relations are put together whose columns are of different kinds": [
@@ -408,6 +413,7 @@ SAID: dict[str, list[Any]] = {
     "one unit reaches further than noise was priced for": [
         plan(release=noise(2)),
         plan(release=noise(3, squared=3)),
+        plan(keys=(WARD,), exact=UnitCount(), release=noise(Fraction(3, 2), squared=2)),
         plan(keys=(WARD,), release=noise(3, squared=3)),
         plan(keys=(WARD,), exact=replace(SIGNED, grain=4), release=noise(4)),  # 15 in fours, in two groups
         plan(keys=(WARD,), exact=UnitCount(), release=noise(1)),
@@ -536,7 +542,7 @@ def _rejects(node: ast.Call) -> bool:
 def test_what_a_row_adds_is_enclosed_and_the_ends_are_reached(degree: int, ends: tuple[int, int]) -> None:
     """Bernstein coefficients against every value of a row."""
     low, high = ends
-    for weights in ((1, 0, 0), (0, 1, -2), (5, -3, 1), (-1, 2, 0)):
+    for weights in ((1, 0, 0), (0, 1, -2), (5, -3, 1), (-1, 2, 0), (0, -6, 1)):
         form = {(power,): weight for power, weight in enumerate(weights[: degree + 1]) if weight}
         if not form:
             continue

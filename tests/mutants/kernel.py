@@ -215,13 +215,6 @@ COMPILER = [
         [SHAPES],
     ),
     Mutant(
-        "compiler: scores of a replaced unit move one way",
-        [
-            Edit("discreet.plan.measures.top_k:TopK.together", "setting.neighbours.monotone and ", ""),
-        ],
-        [SHAPES],
-    ),
-    Mutant(
         "compiler: quantiles of one record",
         [
             Edit(
@@ -585,11 +578,15 @@ COMPILER = [
         [SHAPES],
     ),
     Mutant(
-        "compiler: a unit that is not read is pruned",
+        "compiler: a join that is pruned keeps every public row",
         [
-            Edit("discreet.plan.relation:PerUnit.prune", "found.columns_read() | {self.unit}", "found.columns_read()"),
+            Edit(
+                "discreet.plan.relation:JoinInput.prune",
+                "return replace(self, names=names, source=",
+                "return replace(self, names=names, single=(), source=",
+            ),
         ],
-        [NAMES],
+        [SHAPES],
     ),
     Mutant(
         "compiler: every public row is joined",
@@ -735,7 +732,7 @@ KERNEL = [
             Edit(
                 "discreet.kernel.ownership:_union",
                 "(each.columns, each.owners, each.public) for",
-                "(len(each.columns), each.public) for",
+                "(each.columns, each.public) for",
             ),
         ],
         [BROKEN],
@@ -898,7 +895,11 @@ KERNEL = [
     Mutant(
         "kernel rule: a function takes anything",
         [
-            Edit("discreet.kernel.types:_need", "    if not holds:\n", "    if holds is None:\n"),
+            Edit(
+                "discreet.kernel.types:_applied",
+                '_need(found in {"m": "ds?"}.get(want, want + "?"))',
+                "_need(found is not None)",
+            ),
         ],
         [BROKEN],
     ),
@@ -1309,9 +1310,9 @@ KERNEL = [
         [BROKEN],
     ),
     Mutant(
-        "kernel rule: sums within a unit of any width",
+        "kernel rule: values within a unit of any width",
         [
-            Edit("discreet.kernel.ranges:_within_units", "ROWS * _end(total), 128", "_end(total), 128"),
+            Edit("discreet.kernel.ranges:_within_units", "_end(total), 64", "_end(total), 128"),
         ],
         [BROKEN],
     ),
