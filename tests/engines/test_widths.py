@@ -24,11 +24,13 @@ from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.engines.duckdb import connection as source
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.sql.sums import capped_totals, plain_totals, repeated, row_totals
-from discreet.engines.sql.widths import CODED, MAX_OF_TYPE, ROWS, WORD, integer, refuse_overflow, running_totals, widths
+from discreet.kernel.check import check
+from discreet.kernel.ranges import LARGEST, ROWS, running_totals
+from discreet.kernel.verdict import Rejected
 from discreet.matrix.strategy import Identity, Strategy
 from discreet.plan.expressions.tree import Apply, Field, Literal, Tree
 from discreet.plan.measures.count_batch import CountBatch
-from discreet.plan.measures.exact_data import RowSums
+from discreet.plan.measures.exact_data import CODE_WORD, CODED, RowSums
 from discreet.plan.measures.measure import MAX_STEPS
 from discreet.plan.measures.moments import Moments
 from discreet.plan.measures.sums import Sums
@@ -130,10 +132,11 @@ def test_all_bits_of_a_row_at_once() -> None:
     for conditions in MANY if SOAK else (1, 50, 51, 64, 100, 101, 127, 128):
         plan = planned(curator, "SELECT COUNT(*) FROM data", batch(conditions))
         assert exact(curator, plan).sums[0].sum() == 1
-        there = [each for each in widths(plan) if "region" in each.what]
-        assert [each.most for each in there] == ([2**conditions - 1] if conditions <= CODED else [])
-    assert 2**CODED < 10**38 < MAX_OF_TYPE["HUGEINT"]  # Arrow has 38 digits
-    assert MAX_OF_TYPE["BIGINT"] > 2**WORD
+        there = [each.most for each in check(plan, curator.catalogue).widths if each.what.startswith("the code of")]
+        assert there[0] == 2 ** (conditions if conditions <= CODED else CODE_WORD) - 1
+        assert len(there) == (1 if conditions <= CODED else -(-conditions // CODE_WORD))
+    assert 2**CODED < LARGEST[128] == 10**38 - 1 < 2**127  # Arrow has 38 digits
+    assert 2**CODE_WORD < LARGEST[64] == 2**63 - 1
 
 
 # ── sums ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -192,8 +195,7 @@ def test_sums_at_every_bound_of_every_type(tmp_path: Path, kind: str) -> None:
                 lost = kind in ("DOUBLE", "FLOAT")
                 given = [(who, None if lost and abs(x) >= 2**63 else x) for who, x in people]
                 assert [int(each) for each in sums.flat] == in_python(measure.exact, given, 3)
-            for each in widths(plan):
-                assert each.fits, each
+            assert all(each.fits for each in check(plan, by_unit.catalogue).widths)
 
 
 def in_python(measure: RowSums, rows: Iterable[tuple[int, Any]], cap: int) -> list[int]:
@@ -254,7 +256,7 @@ def test_a_unit_with_all_rows_that_there_can_be(measure: Sums | Moments, cap: in
     """The SQL that cuts a unit short, evaluated at ROWS rows with values at both ends: as Python computes it."""
     exact = measure.exact
     assert isinstance(exact, RowSums)
-    if ROWS * exact.most_added * cap > MAX_OF_TYPE["HUGEINT"]:
+    if ROWS * exact.most_added * cap > LARGEST[128]:
         return  # such a plan is refused
     names = [each.rsplit(" AS ", 1)[1] for each in row_totals([measure], DUCKDB)]
     powers = dict.fromkeys(powers for form in exact.forms for powers in form if powers)
@@ -297,18 +299,19 @@ def test_no_row_moves_a_running_total_further_than_is_said(parts: str) -> None:
 
 
 def test_a_plan_that_could_be_too_wide_is_refused_before_it_is_paid() -> None:
-    """Only a join of many rows can be: what is declared is below 2^20 rows."""
-    curator = dp.open(
-        pa.table({"x": [1], "who": [1]}), columns={"x": (0, 9)}, unit="who", rows_per_unit=1, budget=BUDGET
-    )
-    plan = h.plan_of(curator, "SELECT STDDEV(x) FROM data")
-    wide = replace(plan, measures=(WIDEST[4],), caps=ContributionBounds(unit="who", rows=1 << 20, groups=1))
-    refuse_overflow(wide)
-    wider = replace(wide, caps=ContributionBounds(unit="who", rows=1 << 32, groups=1))
-    with pytest.raises(dp.NotAllowed, match="larger steps"):
-        curator.engine.latest.check(wider)
-    refuse_overflow(replace(wider, measures=(WIDEST[3],)))
-    assert [integer(most) for most in (2**63 - 1, 2**63, 2**127 - 1)] == ["BIGINT", "HUGEINT", "HUGEINT"]
+    """Only a union or a join of many rows can be: what is declared of one table is at most 2^20 rows."""
+    far = {"x": (0, 2**31 - 3)}
+    data = pa.table({"x": [1], "who": [1]})
+    curator = dp.open(data, columns=far, unit="who", rows_per_unit=1 << 20, budget=BUDGET)
+    rows = " UNION ALL ".join(["SELECT x FROM data"] * 16)
+    accepted = curator.explain(f"SELECT STDDEV(x) FROM ({rows})", epsilon=1).plan
+    with pytest.raises(dp.NotAllowed, match="larger steps") as told:
+        curator.explain(f"SELECT STDDEV(x) FROM (SELECT x FROM ({rows}) UNION ALL SELECT x FROM ({rows}))", epsilon=1)
+    assert told.value.code == "too-wide"
+    wider = replace(accepted, caps=ContributionBounds(unit="who", rows=1 << 32, groups=1))
+    with pytest.raises(Rejected):
+        check(wider, curator.catalogue)
+    check(replace(wider, measures=(WIDEST[3],)), curator.catalogue)
 
 
 # ── keys ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -122,7 +122,7 @@ def equal(a: str, b: str, kind: Any = "integer") -> Apply:
     return apply("=", column(a, kind), column(b, kind))
 
 
-def noise(l1: int, squared: int | None = None, neighbours: Neighbours = ADD) -> Noise:
+def noise(l1: int | Fraction, squared: int | None = None, neighbours: Neighbours = ADD) -> Noise:
     reach = Reach(l1=l1, l2_squared=l1**2 if squared is None else squared, neighbours=neighbours)
     return Noise(law=DiscreteLaplace(Fraction(l1)), reach=reach)
 
@@ -181,11 +181,24 @@ LIMITED = UnitLimit(source="visits", unit="who", columns=("cost",), most=1000)
 STEPS = Steps(of=column("cost", "real"), low=-2, high=5, step=Fraction(1))
 SIGNED = RowSums(values=(STEPS,), forms=({(1,): 1},), most_added=5)
 PAIR = RowSums(values=(STEPS,), forms=({(1,): 1}, {(0,): 5, (1,): -1}), most_added=7)
+WIDE = RowSums(
+    values=(STEPS._replace(low=0, high=1 << 33),), forms=({(2,): 1},), most_added=1 << 66
+)  # fmt: skip
+FLAT = RowSums(
+    values=(*WIDE.values, STEPS._replace(low=0, high=0)), forms=({(2, 1): 1, (): 1},), most_added=1
+)  # fmt: skip
 HISTOGRAM = ValueHistogram(of=column("n"), low=0, high=9, step=Fraction(1))
 COUNTS = ValueCounts(of=column("ward", "text"), kind="text", values=("a", "b"))
 LADDER = Ladder(of=column("n"), rungs=(Fraction(1), Fraction(2)))
 QUANTILES = Quantiles(epsilon=1, at=(Fraction(1, 2),), last=9, records=3)
 CHOICE = Exponential(epsilon=1, sensitivity=3, monotone=True)
+BOTH_LIMITED = Join(
+    parts=(
+        part(LIMITED, "first", "who"),
+        part(replace(LIMITED, source="labs", columns=()), "left", ("who", "w2"), on=equal("who", "w2")),
+    )
+)
+MOMENT = column("w2", "timestamp")
 WARD = key(column("ward", "text"))
 HALVES = (Strategy((Identity(2),)), Strategy((Total(2),)))
 COMBINED = Combined(cells=2, strategies=HALVES, laws=(DiscreteLaplace(6),) * 2, rows=3)
@@ -250,6 +263,7 @@ SAID: dict[str, list[Any]] = {
         plan(inside("visits", unit="n", called="who")),  # a name passes for the unit
         plan(inside("staff", unit="n", called="who")),
         plan(inside("lines", unit="bill", called="who")),
+        plan(inside("lines", unit=None, called=None)),
         plan(PerUnit(source="codes", unit="size", called="who", where=None, keys=(), totals=())),
         plan(inside("codes", unit="age", called=None)),
     ],
@@ -262,6 +276,11 @@ SAID: dict[str, list[Any]] = {
     "relations are put together whose rows are not about units in one way": [
         plan(UnionAll(parts=())),
         plan(UnionAll(parts=(inside(), inside("labs", called="whom")))),
+        plan(
+            UnionAll(
+                parts=(inside("visits", made("n", column("n"))), inside("visits", made("who", column("n")), called="n"))
+            )
+        ),
         plan(UnionAll(parts=(inside("staff", unit=None, called=None),) * 2), caps=ROW_CAPS),
     ],
     "relations are put together whose columns are of different kinds": [
@@ -340,6 +359,14 @@ SAID: dict[str, list[Any]] = {
                 )
             )
         ),  # a copy of a date ends where the calendar does
+        plan(
+            Join(
+                parts=(
+                    part("days", "first", "who"),
+                    part("moments", "inner", ("who", "w2"), on=apply("=", column("who", "date"), MOMENT)),
+                )
+            )
+        ),  # stored in two ways
     ],
     "the unit of joined rows is not known": [
         plan(Join(parts=(part("lines", "first", "bill", "cost"),))),
@@ -487,6 +514,10 @@ SAID: dict[str, list[Any]] = {
     "noise is on a grid": [plan(release=replace(noise(3), grid=Grid(step=Fraction(1, 2), cells=1)))],
     "one unit reaches further than noise was priced for": [
         plan(release=noise(2)),
+        plan(release=noise(3, squared=3)),
+        plan(keys=(WARD,), exact=UnitCount(), release=noise(Fraction(3, 2), squared=2)),
+        plan(keys=(WARD,), release=noise(3, squared=3)),
+        plan(keys=(WARD,), exact=replace(SIGNED, grain=4), release=noise(4)),  # 15 in fours, in two groups
         plan(keys=(WARD,), exact=UnitCount(), release=noise(1)),
         plan(keys=(WARD,), release=noise(3, neighbours=REPLACE), neighbours=REPLACE),
         plan(exact=SIGNED, release=noise(15, neighbours=REPLACE), neighbours=REPLACE),
@@ -531,6 +562,7 @@ SAID: dict[str, list[Any]] = {
         plan(caps=ROW_CAPS),
         plan("codes", caps=replace(CAPS, unit="size")),
         plan(replace(added("rows"), keys=(made("k", column("n")),)), caps=ROW_CAPS, release=noise(1)),
+        plan(BOTH_LIMITED, caps=replace(CAPS, unit="w2")),  # where there is no row, there is no unit
     ],
     "contributions are not bounded": [
         plan(caps=ContributionBounds(unit="who", rows=None, groups=None)),
@@ -563,8 +595,25 @@ SAID: dict[str, list[Any]] = {
         plan(keys=(key(apply("day number", column("day", "date"), kind="integer"), "date", span=(0, 2)),)),
         plan(keys=(key(apply("day number", column("day", "date"), kind="integer"), "date"),)),
     ],
+    "one row adds more than a measure says": [
+        plan(exact=replace(SIGNED, most_added=4), release=noise(15)),
+        plan(exact=replace(ROWS, forms=({(): 1},) * 2), release=noise(6)),
+    ],
+    "a whole number can be larger than the width that it is computed in": [
+        plan(exact=WIDE, release=noise(3 << 66)),  # a square beyond 64 bits
+        plan(exact=FLAT, release=noise(3)),  # … which is multiplied by zero at last
+        plan(caps=replace(CAPS, rows=1 << 90), release=noise(1 << 90)),  # all rows of a unit, times those that count
+        plan(added("sum", column("n"), high=1 << 64), caps=ROW_CAPS, release=noise(1)),
+        plan(added("sum", column("n"), low=-(1 << 62) * 16, high=0), caps=ROW_CAPS, release=noise(1)),
+        plan(keys=(key(column("n"), "integer", span=(0, 1 << 63)),)),
+        plan(keys=(key(column("n"), "integer", span=(1 << 127, (1 << 127) + 1)),)),
+        plan(exact=replace(HISTOGRAM, high=1 << 63), release=QUANTILES),
+        plan(exact=replace(HISTOGRAM, low=-(1 << 62), high=(1 << 62) + 1), release=QUANTILES),
+    ],
 }
 FACTS["dated"] = TableFacts(columns={"who": DAY}, unit="who")
+FACTS["days"] = TableFacts(columns={"who": DAY}, unit="who")
+FACTS["moments"] = TableFacts(columns={"who": replace(DAY, kind="timestamp")}, unit="who")
 FACTS["reals"] = TableFacts(columns={"who": REAL, "n": WHOLE}, unit="who")
 
 
@@ -602,7 +651,7 @@ def _rejects(node: ast.Call) -> bool:
 def test_what_a_row_adds_is_enclosed_and_the_ends_are_reached(degree: int, ends: tuple[int, int]) -> None:
     """Bernstein coefficients against every value of a row."""
     low, high = ends
-    for weights in ((1, 0, 0), (0, 1, -2), (5, -3, 1), (-1, 2, 0)):
+    for weights in ((1, 0, 0), (0, 1, -2), (5, -3, 1), (-1, 2, 0), (0, -6, 1)):
         form = {(power,): weight for power, weight in enumerate(weights[: degree + 1]) if weight}
         if not form:
             continue

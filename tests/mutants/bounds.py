@@ -7,12 +7,12 @@ from mutants.mutant import Edit, Mutant
 MUTANTS = [
     Mutant(
         "widths: a word of regions as wide as a number without a sign",
-        [Edit("discreet.engines.sql.widths:WORD", "WORD = 50", "WORD = 64")],
+        [Edit("discreet.plan.measures.exact_data:CODE_WORD", "CODE_WORD = 50", "CODE_WORD = 64")],
         ["test_widths.py::test_all_bits_of_a_row_at_once"],
     ),
     Mutant(
         "widths: regions in one number, however many",
-        [Edit("discreet.engines.sql.widths:CODED", "CODED = 2 * WORD", "CODED = 9 * WORD")],
+        [Edit("discreet.plan.measures.exact_data:CODED", "CODED = 2 * CODE_WORD", "CODED = 9 * CODE_WORD")],
         ["test_widths.py::test_all_bits_of_a_row_at_once"],
     ),
     Mutant(
@@ -20,15 +20,18 @@ MUTANTS = [
         [
             Edit(
                 "discreet.engines.sql.sums:capped_totals",
-                "wide = integer(ROWS * measure.most_added * cap)",
-                'wide = "BIGINT"',
+                "small = ROWS * measure.most_added * cap <= LARGEST[64]",
+                "small = True",
             )
         ],
         ["test_widths.py::test_a_unit_with_all_rows_that_there_can_be"],
     ),
     Mutant(
         "widths: a plan that is too wide is paid for",
-        [Edit("discreet.engines.duckdb.snapshot:DuckDBSnapshot.check", "        refuse_overflow(plan)\n", "")],
+        [
+            Edit("discreet.plan.compile.compiler:_narrow", "if not each.fits", "if each.most < 0"),
+            Edit("discreet.kernel.ranges:fitting", "all(each.fits for each", "all(each.most for each"),
+        ],
         ["test_widths.py::test_a_plan_that_could_be_too_wide_is_refused_before_it_is_paid"],
     ),
     Mutant(

@@ -190,8 +190,10 @@ MUTANTS = [
             Edit(
                 "discreet.procedures.auto_bounds:bounds_to_use",
                 "same = each.measures == bound.measures and replace(bound, laws=each.laws) == each",
-                "same = isinstance(each.mechanisms[0], UpperBoundMechanism)",
-            )
+                "same = isinstance(each.measures[0], UpperBound)",
+            ),
+            Edit("discreet.plan.outline:ABOUT", '"ceilings/1": ("of", "least", "first")', '"ceilings/1": ("of",)'),
+            Edit("discreet.procedures.auto_bounds:_subject", "measure.of, measure.least, measure.first", "measure.of"),
         ],
         ["test_automatic.py::test_a_bound_of_other_rows_is_another"],
     ),
@@ -200,8 +202,8 @@ MUTANTS = [
         [
             Edit(
                 "discreet.engines.sql.histograms:_coded",
-                "{dialect.cast(each, 'hugeint')} * {1 << n * WORD}",
-                "{each} * {1 << n * WORD}",
+                "{dialect.cast(each, 'hugeint')} * {1 << n * CODE_WORD}",
+                "{each} * {1 << n * CODE_WORD}",
             )
         ],
         [

@@ -37,7 +37,7 @@ def aggregate(curator: dp.Curator, plan: Plan, permission: Any, coins: Coins) ->
 
 def unjudged(plan: Plan, _: object = None) -> Certificate:
     """A certificate that nobody has earned."""
-    return Certificate(plan=plan, added=(), loss=plan.loss)
+    return Certificate(plan=plan, added=(), widths=(), loss=plan.loss)
 
 
 def without_kernel(patch: pytest.MonkeyPatch) -> None:

@@ -24,6 +24,7 @@ from discreet.core.reach import Neighbours
 from discreet.kernel import releases
 from discreet.kernel.contribution import Contribution, contribution
 from discreet.kernel.ownership import MAX_MEETING, MAX_REPEATED, Ownership, equalities, ownership_of
+from discreet.kernel.ranges import Width, fitting, widths
 from discreet.kernel.types import family, in_steps, typed
 from discreet.kernel.verdict import OWNER, Rejected
 from discreet.plan.expressions.tree import Tree, Value
@@ -101,10 +102,13 @@ class Declared(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Certificate:
-    """What the kernel found out about a plan that it accepts: what one unit can add to each measure, and the loss."""
+    """What the kernel found out about a plan that it accepts: what one unit can add to each measure, which whole
+    numbers engines compute, and the loss.
+    """
 
     plan: Any
     added: tuple[Contribution, ...]
+    widths: tuple[Width, ...]
     loss: Loss
 
 
@@ -129,6 +133,7 @@ def _derived(plan: Plan, facts: Facts, neighbours: Neighbours) -> Certificate:
     if plan.neighbours is not neighbours:
         raise Rejected("a plan is for other neighbours than the data set has")
     added = tuple(_release(plan, measure, mechanism, rows) for measure, mechanism in _pairs(plan))
+    found = fitting(widths(plan.table, plan.caps, plan.keys, [each.exact for each in plan.measures]))
     if any(not key.declared for key in plan.keys) != (plan.naming is not None):
         raise Rejected("private keys have no threshold")
     parts: list[Mechanism] = list(plan.mechanisms)
@@ -138,7 +143,7 @@ def _derived(plan: Plan, facts: Facts, neighbours: Neighbours) -> Certificate:
     loss = sum((each.loss for each in parts), start=Loss.ZERO)
     if plan.loss != loss:
         raise Rejected("a plan states another loss than its releases have")
-    return Certificate(plan=plan, added=added, loss=loss)
+    return Certificate(plan=plan, added=added, widths=found, loss=loss)
 
 
 def _pairs(plan: Plan) -> Iterable[tuple[Measure, Mechanism]]:

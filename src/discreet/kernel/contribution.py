@@ -34,7 +34,7 @@ from discreet.plan.measures.exact_data import (
     ValueHistogram,
 )
 
-__all__ = ["Combinations", "Contribution", "Norms", "contribution", "extent"]
+__all__ = ["Combinations", "Contribution", "Norms", "contribution", "extent", "row_total"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,14 +152,11 @@ def _row_sums(exact: RowSums, caps: ContributionBounds, grouped: bool, _: bool) 
              that all parts of a row add up to. A sum in grains that moves by x moves by at most x/grain + 1, rounded.
     """
     rows = [extent(exact.forms, exact.values, there) for there in range(len(exact.values) + 1)]
-    most = max(sum(max(-low, high) for low, high in each) for each in rows)
     low = min(0, *(low for each in rows for low, _ in each))
     high = max(0, *(high for each in rows for _, high in each))
-    if len(exact.forms) > 1:
-        if low < 0:
-            raise Rejected("one of several sums can be negative")
-        most = max(_joint(exact, there) for there in range(len(exact.values) + 1))
-    m, touched = caps.most_rows, 0
+    if len(exact.forms) > 1 and low < 0:
+        raise Rejected("one of several sums can be negative")
+    m, most, touched = caps.most_rows, row_total(exact), 0
     if exact.grain > 1:
         touched = len(exact.forms) * (min(m, caps.most_groups) if grouped else 1)
     total = math.ceil(Fraction(m * most, exact.grain)) + touched
@@ -169,14 +166,18 @@ def _row_sums(exact: RowSums, caps: ContributionBounds, grouped: bool, _: bool) 
     return Contribution(total=Fraction(total), low=Fraction(m * low), high=Fraction(m * high), single=single)
 
 
-def _joint(exact: RowSums, there: int) -> int:
-    """The most that all parts of one row add up to."""
+def row_total(exact: RowSums) -> int:
+    """The most that one row moves any running total of the parts of sums.
+
+    Given    no part of several is ever negative.
+    Because  then running totals rise, and the last is the largest.
+    """
     whole: dict[tuple[int, ...], int] = {}
     for form in exact.forms:
         for powers, weight in form.items():
             whole[powers] = whole.get(powers, 0) + weight
-    ((_, high),) = extent((whole,), exact.values, there)
-    return high
+    ends = (end for there in range(len(exact.values) + 1) for end in extent((whole,), exact.values, there)[0])
+    return max(map(abs, ends))
 
 
 def extent(forms: Sequence[Form], values: Sequence[Steps], there: int) -> list[tuple[int, int]]:

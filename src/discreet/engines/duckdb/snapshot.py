@@ -21,7 +21,6 @@ from discreet.engines.sql.bounding import statements
 from discreet.engines.sql.histograms import OWN
 from discreet.engines.sql.relations import render_from
 from discreet.engines.sql.results import exact_data
-from discreet.engines.sql.widths import refuse_overflow
 from discreet.errors import Failure, Interrupted, NotAllowed
 from discreet.kernel.check import Certificate
 from discreet.plan.plan import ExactResult, Plan
@@ -143,7 +142,6 @@ class DuckDBSnapshot:
         Promise  the refusal depends on the plan and on the types of the columns, and on no row.
         Because  the SQL is prepared on empty tables with the same columns.
         """
-        refuse_overflow(plan)
         for text in self.statements.of(plan, self.source).values():
             self.statements.check(text, self.source)
 

@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from discreet.core.laws.law import Integers, narrowest
 from discreet.engines.sql.dialect import Dialect, Stored
 from discreet.engines.sql.expressions import carried_value, group_key, in_steps, normal, one_of, spell
-from discreet.engines.sql.widths import CODED, WORD
 from discreet.mechanisms.quantiles.histogram import Histogram
 from discreet.plan.measures.exact_data import (
+    CODE_WORD,
+    CODED,
     DistinctCount,
     ExactData,
     Ladder,
@@ -257,21 +258,22 @@ def _coded(measure: RegionCounts, stored: Stored) -> str:
     """SQL of the region of a row as a number whose bits say which conditions hold; NULL where none does.
 
     Promise  no row of any database has a number that does not fit, however many conditions there are.
-    Because  each word is a sum of different powers of two below 2^WORD, in BIGINT; two of them are below 2^CODED, in
-             HUGEINT. More are not added up, but written one after the other.
+    Because  each word is a sum of different powers of two below 2^CODE_WORD, in BIGINT; two of them are below 2^CODED,
+             in HUGEINT. More are not added up, but written one after the other. The kernel checks both (`ranges`).
     """
     if not measure.conditions:
         return _declared(measure, stored)
-    dialect, powers = stored.dialect, [1 << n % WORD for n in range(len(measure.conditions))]
+    dialect, powers = stored.dialect, [1 << n % CODE_WORD for n in range(len(measure.conditions))]
     ones = [dialect.typed(str(each), "bigint") for each in powers]
     bits = [
         one if each is None else f"CASE WHEN {spell(each, stored)} THEN {one} ELSE 0 END"
         for one, each in zip(ones, measure.conditions, strict=True)
     ]
-    words = [f"({' + '.join(bits[n : n + WORD])})" for n in range(0, len(bits), WORD)]
+    words = [f"({' + '.join(bits[n : n + CODE_WORD])})" for n in range(0, len(bits), CODE_WORD)]
     if len(bits) <= CODED:
         shifted = [
-            each if n == 0 else f"{dialect.cast(each, 'hugeint')} * {1 << n * WORD}" for n, each in enumerate(words)
+            each if n == 0 else f"{dialect.cast(each, 'hugeint')} * {1 << n * CODE_WORD}"
+            for n, each in enumerate(words)
         ]
         return f"NULLIF({' + '.join(shifted)}, 0)"
     written = " || ' ' || ".join(dialect.cast(each, "text") for each in words)
@@ -283,7 +285,7 @@ def _code(conditions: int, value: str) -> int | str:
     number = sum(1 << n for n, letter in enumerate(value) if letter == "1")
     if conditions <= CODED:
         return number
-    return " ".join(str(number >> n & (1 << WORD) - 1) for n in range(0, conditions, WORD))
+    return " ".join(str(number >> n & (1 << CODE_WORD) - 1) for n in range(0, conditions, CODE_WORD))
 
 
 def _combined(measure: RegionCounts, found: pa.Table, index: Index) -> Integers:

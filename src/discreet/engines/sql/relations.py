@@ -16,7 +16,7 @@ from discreet.engines.sql.expressions import (
     unit_storage,
     unit_value,
 )
-from discreet.engines.sql.widths import ROWS
+from discreet.kernel.ranges import ROWS
 from discreet.plan.expressions.tree import Tree, conjuncts
 from discreet.plan.relation import (
     ComputedColumn,

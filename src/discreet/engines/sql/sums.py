@@ -12,7 +12,7 @@ from functools import partial
 
 from discreet.engines.sql.dialect import Dialect, Stored
 from discreet.engines.sql.expressions import in_steps, spell
-from discreet.engines.sql.widths import ROWS, integer, running_totals
+from discreet.kernel.ranges import LARGEST, ROWS, running_totals
 from discreet.plan.measures.exact_data import Form, RowSums, Steps
 from discreet.plan.measures.measure import Measure
 
@@ -74,7 +74,7 @@ def row_totals(measures: Sequence[Measure], dialect: Dialect) -> list[str]:
 def capped_totals(measures: Sequence[Measure], room: str, cap: int, dialect: Dialect) -> list[str]:
     """SQL columns that sum the running totals of each measure over units, each scaled down to its `room` of rows.
 
-    `room` is at most `cap`, which bounds the width of a product with it (see `widths`).
+    `room` is at most `cap`, which bounds the width of a product with it (see `discreet.kernel.ranges`).
 
     Promise  no part of a unit becomes negative, and together they are at most what so many rows add.
     Because  of r rows with running totals S₁ <= S₂ <= … the share k/r counts, rounded down: ⌊S₁k/r⌋ <= ⌊S₂k/r⌋ <= …,
@@ -82,10 +82,10 @@ def capped_totals(measures: Sequence[Measure], room: str, cap: int, dialect: Dia
     """
     found, named = [], repeated(measures)
     for n, measure in summed(measures):
-        wide = integer(ROWS * measure.most_added * cap)
+        small = ROWS * measure.most_added * cap <= LARGEST[64]
         for i, form in enumerate(running_totals(measure)):
             text = f"p{n}_{i}" if named else _weighted(form, partial(_name, n), dialect)
-            whole = f"({text})" if wide == "BIGINT" else dialect.typed(f"({text})", wide.lower())
+            whole = f"({text})" if small else dialect.typed(f"({text})", "hugeint")
             part = dialect.whole_quotient(f"({whole} * {room})", "r")
             cut = f"CASE WHEN r <= {room} THEN {text} ELSE {part} END"
             found.append(f"sum({cut}) AS p{n}_{i}")

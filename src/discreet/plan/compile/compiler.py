@@ -14,6 +14,7 @@ from discreet.core.contribution import ContributionBounds
 from discreet.core.work import SUM, spend
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.kernel.ownership import MAX_MEETING, MAX_REPEATED, equalities, ownership_of
+from discreet.kernel.ranges import widths
 from discreet.kernel.verdict import Rejected
 from discreet.plan.codec import DIGITS, MAX_RELEASE_BYTES
 from discreet.plan.compile import aggregates
@@ -77,6 +78,7 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
     _made(relation, trees, question)
     _tested(relation, [each for each in (where, *(key.tree for key in keys)) if each is not None], question)
     _light(relation, catalogue, where, keys, measures)
+    _narrow(relation, caps, keys, measures, question)
     top = top_k_of(question.view, measures, cells) if known else None
     return Draft(
         catalogue=catalogue,
@@ -105,6 +107,24 @@ def _light(
     often = ownership_of(relation, catalogue.facts, equalities(where)).often
     if often * weight(relation, catalogue, where=where, keys=keys, measures=measures) > MAX_REPEATED * MAX_MEETING:
         raise Rejected("joined rows of one unit are too heavy")
+
+
+def _narrow(
+    relation: Relation,
+    caps: ContributionBounds,
+    keys: tuple[Key, ...],
+    measures: tuple[Measure, ...],
+    question: SplitQuery,
+) -> None:
+    """Refuse a question of which a whole number could be wider than engines have, which the kernel would reject."""
+    found = widths(relation, caps, keys, [each.exact for each in measures])
+    if (wide := next((each for each in found if not each.fits), None)) is not None:
+        raise NotAllowed(
+            f"what would be added up here, {wide.what}, can be too large to be exact.",
+            code="too-wide",
+            instead="declare larger steps or narrower bounds, or count fewer rows of one unit",
+            place=question.view.place,
+        )
 
 
 def _answerable(question: SplitQuery, keys: tuple[Key, ...], measures: tuple[Measure, ...], cells: int) -> None:

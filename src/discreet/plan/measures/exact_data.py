@@ -20,6 +20,8 @@ from discreet.plan.expressions.tree import Tree, Value
 from discreet.sql.types import Kind
 
 __all__ = [
+    "CODED",
+    "CODE_WORD",
     "NUMBER",
     "DistinctCount",
     "ExactData",
@@ -36,6 +38,8 @@ __all__ = [
 
 NUMBER = 8  # bytes of a number
 WORD = 20  # conditions of a code that take as much
+CODE_WORD = 50  # conditions of a code whose bits are added up to one number of 64 bits
+CODED = 2 * CODE_WORD  # … and of 128 bits, also as a decimal of 38 digits, which it becomes on its way out
 
 Form = Mapping[tuple[int, ...], int]  # a sum over rows of products of powers of their values, with whole weights
 
@@ -211,6 +215,16 @@ class RegionCounts(ExactData):
 
     def reads_every_row(self, required: Collection[str]) -> bool:
         return None in self.conditions
+
+    @property
+    def code_bits(self) -> tuple[int, ...]:
+        """Return the bits of each whole number that the code of a row is computed as: of one, up to CODED conditions;
+        beyond, of one for each CODE_WORD of them, written one after the other.
+        """
+        many = len(self.conditions)
+        if many <= CODED:
+            return (many,) if many else ()
+        return tuple(min(CODE_WORD, many - n) for n in range(0, many, CODE_WORD))
 
     def combined(self, counts: Integers) -> Integers:
         """Return the combinations, without noise: a row for each, from counts with a row for each region."""
