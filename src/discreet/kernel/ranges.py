@@ -138,8 +138,10 @@ def _product(ends: Sequence[int], powers: tuple[int, ...]) -> int:
 
 
 def _regions(exact: RegionCounts, caps: ContributionBounds, of: str) -> Iterator[Width]:
-    """Codes of regions: sums of different powers of two, by words, and then of these; and a share of the rows of a unit
-    that is cut short, which is a running total times the rows that count, and a remainder.
+    """Codes of regions, and shares of the rows of a unit that is cut short.
+
+    Because  the code of n conditions is a sum of different powers of two below 2^n, first by words and then of these; a
+             share is a running total of rows times those that count, and a remainder below the former.
     """
     for bits in exact.code_bits:
         yield Width(f"a word of the code of a region {of}", (1 << min(bits, CODE_WORD)) - 1, 64)
@@ -148,13 +150,13 @@ def _regions(exact: RegionCounts, caps: ContributionBounds, of: str) -> Iterator
 
 
 def _histogram(exact: ValueHistogram, _: ContributionBounds, of: str) -> Iterator[Width]:
-    """Values in steps, and from the first of them."""
+    """Values in steps, and from the first of them. Because  they are clamped to both ends."""
     yield Width(f"a value {of}", max(abs(exact.low), abs(exact.high)), 64)
     yield Width(f"a value above the least {of}", exact.high - exact.low, 64)
 
 
 def _ladder(exact: Ladder, _: ContributionBounds, of: str) -> Iterator[Width]:
-    """Numbers of rungs, and one above the last."""
+    """Numbers of rungs. Because  they are counted from zero, and what is above the last has one more."""
     yield Width(f"a rung {of}", len(exact.rungs), 64)
 
 
