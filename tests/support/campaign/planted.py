@@ -72,7 +72,7 @@ def equal_as_doubles(patch: Patch) -> None:
 
 def narrow_codes(patch: Patch) -> None:
     """So many conditions in a word that its last bit overflows, where a row meets it."""
-    patch.setattr(histograms, "WORD", 70)
+    patch.setattr(histograms, "CODE_WORD", 70)
 
 
 def raw_bits(patch: Patch) -> None:
