@@ -94,7 +94,7 @@ MUTANTS = [
             Edit(
                 "discreet.engines.sql.relations:_join_keys",
                 "compared(pair, stored)",
-                "[quoted(each.column or '') for each in pair]",
+                "[stored.dialect.quoted(each.column or '') for each in pair]",
             )
         ],
         [
