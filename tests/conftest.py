@@ -94,9 +94,15 @@ def always(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """How many pairs of neighbours, and how many questions, the campaign of hostile questions has looked at."""
+    """How many pairs of neighbours, and how many questions, the campaign of hostile questions has looked at; and how
+    many random questions that compile the kernel has accepted."""
     reports = terminalreporter.getreports("passed") + terminalreporter.getreports("failed")
     told = [each for report in reports if report.when == "call" for each in report.user_properties]
     pairs, asked = (sum(many for name, many in told if name == what) for what in ("pairs", "questions"))
     if pairs or asked:
         terminalreporter.write_line(f"campaign: {pairs:,} pairs of neighbours, {asked:,} questions")
+    said = ("accepted", "rejected", "explained")
+    accepted, rejected, explained = (sum(many for name, many in told if name == what) for what in said)
+    if explained:
+        compiled = f"{accepted:,} accepted and {rejected:,} rejected"
+        terminalreporter.write_line(f"kernel: of {explained:,} random questions {compiled}")

@@ -77,6 +77,7 @@ CODES = {  # programs recognise a refusal by its code, which stays the same whil
     "unit-not-joined": "Tables are joined so that rows of different units would meet.",
     "unit-not-followed": "It cannot be followed whose rows the question reads.",
     "plan-rejected": "The kernel could not verify the privacy of a plan: a defect of discreet, which costs nothing.",
+    "not-certified": "A plan was to be paid for without the kernel's certificate.",
     "unit-unclear": "The unit is stored so that it is not certain who is the same.",
     "unit-read": "The column names the units, and is read as if it were a value.",
     "row-is-unit": "Every row is a unit here, so one could count twice.",

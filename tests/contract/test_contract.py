@@ -16,6 +16,8 @@ from discreet.core.laws.gaussian import DiscreteGaussian
 from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.core.laws.price import Pure
 from discreet.core.reach import Neighbours
+from discreet.kernel.expressions import Field
+from discreet.kernel.plan import ExactResult, Key
 from discreet.matrix.mechanism import Combined
 from discreet.matrix.strategy import Identity, Matrix, Strategy, Total
 from discreet.mechanisms.noise import Noise
@@ -26,14 +28,13 @@ from discreet.mechanisms.quantiles.upper_bound import UpperBoundMechanism
 from discreet.mechanisms.selection.mode import Modes
 from discreet.mechanisms.selection.selection import TopK
 from discreet.mechanisms.selection.top_k import TopKRanking
-from discreet.plan.expressions.tree import Field
 from discreet.plan.measures.count_batch import CountBatch
 from discreet.plan.measures.distinct import Distinct
 from discreet.plan.measures.grouping_sets import GROUP_DENOMINATOR, GroupingSets
 from discreet.plan.measures.moments import Moments
 from discreet.plan.measures.sums import Sums
 from discreet.plan.measures.workload_cells import WorkloadCells
-from discreet.plan.plan import ExactResult, Key, Plan
+from discreet.plan.plan import Plan
 from discreet.workload import Workload
 from support.contract import Case, Table, check_loss_against_law, check_mechanism, check_release_against_law
 from support.edges import edged

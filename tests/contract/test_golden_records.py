@@ -13,12 +13,12 @@ import pytest
 import discreet as dp
 from discreet.core import record
 from discreet.core.record import read, write
+from discreet.kernel.relations import FUNCTIONS
 from discreet.ledger.facts import Charge
 from discreet.plan.codec import read as read_kept
 from discreet.plan.expressions.functions import FUNCTIONS as OF_SQL
 from discreet.plan.measures import KINDS
 from discreet.plan.plan import Plan
-from discreet.plan.relation import FUNCTIONS
 from support.golden import RECORDS, Book, records_of
 
 PRICES = Book("prices.jsonl")

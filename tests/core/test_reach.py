@@ -11,7 +11,7 @@ import pytest
 
 from discreet.core.contribution import ContributionBounds, Setting
 from discreet.core.reach import Neighbours
-from discreet.plan.expressions.tree import Apply, Field, Literal
+from discreet.kernel.expressions import Apply, Field, Literal
 from discreet.plan.measures import moments
 from discreet.plan.measures.distinct import Distinct, UnitsWhere
 from discreet.plan.measures.measure import Noised

@@ -8,6 +8,7 @@ import os
 import re
 import sys
 import time
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -21,6 +22,7 @@ import pytest
 
 import discreet as dp
 from discreet.answers.answer import Answer
+from discreet.kernel.check import check
 from support.clinic import BUDGET, COLUMNS, UNIT, clinic, saved, visits
 from support.kit import said_by
 
@@ -510,3 +512,26 @@ def test_small_and_exact_margins_are_readable() -> None:
         pd.DataFrame({"x": [1e-8] * 9}), columns={"x": {"min": 0, "max": "1e-7", "step": "1e-9"}}, budget=BUDGET
     )
     assert re.search(r"\d\.\d*e-0\d ± \d", repr(asked.ask("SELECT AVG(x) FROM data", epsilon=9)))
+
+
+# ── plans are paid for by certificates ───────────────────────────────────────────────────────────────────────────
+
+
+def test_a_plan_is_paid_for_by_its_certificate_alone() -> None:
+    """Whatever made it; but for one that was answered before, which is looked up and not charged."""
+    with dp.open(pa.table({"id": [1, 1, 2]}), unit="id", rows_per_unit=2, budget=dp.Budget(epsilon=3)) as curator:
+        plan = curator.explain("SELECT COUNT(*) FROM data", epsilon=1).plan
+        certificate = check(plan, curator.catalogue)
+        before = len(list(curator.ledger))
+        with pytest.raises(dp.NotAllowed) as no:
+            curator.ledger.spend(plan, key=plan.key)
+        assert no.value.code == "not-certified"
+        with pytest.raises(dp.NotAllowed) as no:
+            curator.ledger.spend(replace(certificate, loss=dp.Loss.ZERO))
+        assert no.value.code == "not-certified"
+        assert len(list(curator.ledger)) == before
+        receipt = curator.ledger.spend(certificate, key=plan.key)
+        assert receipt.cost == certificate.loss == plan.loss
+        curator.ledger.answer(receipt, lambda: receipt.use(plan) and b"kept")
+        again = curator.ledger.spend(plan, key=plan.key)
+        assert (again.answer, again.cost) == (b"kept", dp.Loss.ZERO)

@@ -24,12 +24,12 @@ from discreet.core.laws.price import Pure
 from discreet.core.mechanism import Mechanism
 from discreet.curator import history
 from discreet.curator.history import History
+from discreet.kernel.expressions import Field
 from discreet.ledger.entry import Entry, Link
 from discreet.ledger.facts import Charge, Kept
 from discreet.ledger.ledger import Ledger
 from discreet.matrix.strategy import Identity, Strategy
 from discreet.plan.draft import Draft
-from discreet.plan.expressions.tree import Field
 from discreet.plan.measures.count_batch import CountBatch
 from discreet.plan.plan import Plan
 from discreet.plan.pricing import plans_for
@@ -38,7 +38,7 @@ from discreet.procedures import auto_bounds
 from discreet.procedures.recall import recall_plans
 from discreet.workload import Workload
 from discreet.workload.procedure import Cost, WorkloadQuestion
-from support.engines import bought
+from support.engines import bought, unjudged
 
 SOAK = 20 if os.environ.get("DISCREET_SOAK") else 1
 COLUMNS = {
@@ -175,9 +175,9 @@ def buy(dice: random.Random, one: dp.Curator, plan: Plan) -> None:
         case 0 | 1 | 2:
             bought(one, plan)
         case 3:
-            ledger.spend(plan, key=plan.key, version=version)
+            ledger.spend(unjudged(plan), key=plan.key, version=version)
         case 4:
-            ledger.spend(plan, key=dice.choice([None, f"mine {dice.random()}"]), version=version)
+            ledger.spend(unjudged(plan), key=dice.choice([None, f"mine {dice.random()}"]), version=version)
         case 5:
             other: Mechanism = dp.Laplace(epsilon="0.1", sensitivity=1)
             ledger.spend(other, key=dice.choice([None, f"plan {dice.random()}"]), version=version)
@@ -273,7 +273,7 @@ def test_nothing_follows_from_what_is_not_kept(tmp_path: Path) -> None:
     """Until it is: a charge whose answer was never kept is answered later, at no further cost."""
     with curator(tmp_path) as one:
         plan, version, draft = plan_of(one, ASKED[0]), one.engine.snapshot().version, one.draft(ASKED[0])
-        one.ledger.spend(plan, key=plan.key, version=version)
+        one.ledger.spend(unjudged(plan), key=plan.key, version=version)
         assert list(one.earlier(version)) == [plan]
         assert list(one.earlier(version).near(draft)) == []
         with pytest.raises(dp.NotAllowed):
@@ -415,7 +415,7 @@ def test_threads_look_and_buy_at_once(tmp_path: Path) -> None:
         def work(mine: list[Plan]) -> None:
             try:
                 for plan in mine:
-                    one.ledger.spend(plan, key=plan.key, version=version)
+                    one.ledger.spend(unjudged(plan), key=plan.key, version=version)
                     assert plan in one.earlier(version)
             except BaseException as problem:
                 problems.append(problem)
@@ -434,7 +434,7 @@ def test_threads_look_and_buy_at_once(tmp_path: Path) -> None:
 def test_a_child_does_not_wait_for_a_lock_of_its_parent(tmp_path: Path) -> None:
     with curator(tmp_path) as one:
         plan, version = plan_of(one, ASKED[0]), one.engine.snapshot().version
-        one.ledger.spend(plan, key=plan.key, version=version)
+        one.ledger.spend(unjudged(plan), key=plan.key, version=version)
         past = History(one.ledger, "data")
         past.past(version)
         with past._lock:

@@ -2,32 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
 from collections.abc import Iterator
-from pathlib import Path
-from types import ModuleType
 
 import duckdb
 import pytest
 
 import discreet as dp
-
-BENCH = Path(__file__).parents[2] / "bench" / "tpch.py"
-REFUSED = {("q4", "supplier"): "rows that belong to no unit", ("q13", "supplier"): "nobody is in it"}
-
-
-def bench() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("tpch", BENCH)
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules["tpch"] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-tpch = bench()
+from support.tpch import REFUSED, tpch
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,8 @@ import discreet as dp
 from discreet.core import record
 from discreet.core.once import Recent
 from discreet.engines.duckdb.files import open_path
+from discreet.kernel.relations import Projection
 from discreet.plan.compile import from_clause
-from discreet.plan.relation import Projection
 from support.lineage import curator, table
 
 COST = {"min": 0, "max": 100, "step": "0.25"}

@@ -25,8 +25,9 @@ from discreet.core.contribution import ContributionBounds
 from discreet.curator import opening
 from discreet.engines.duckdb import index_build
 from discreet.engines.duckdb.index import FRESH, NONE, STALE, IndexStore
-from discreet.plan.expressions.tree import Field
-from discreet.plan.plan import ExactResult, Key, Plan
+from discreet.kernel.expressions import Field
+from discreet.kernel.plan import ExactResult, Key
+from discreet.plan.plan import Plan
 from discreet.plan.unit_index import IndexedTable, RowChoice, find_choice
 from support import hostile as h
 from support import neighbours as near

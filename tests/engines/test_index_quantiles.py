@@ -13,7 +13,7 @@ import pytest
 import discreet as dp
 from discreet.engines.duckdb.index import MISSING
 from discreet.errors import NotUnderstood
-from discreet.plan.measures.exact_data import ValueHistogram
+from discreet.kernel.exact_data import ValueHistogram
 from support import hostile as h
 from support.indexing import COLUMNS, KEYS, opened, reads, rows_of, saved
 from support.kit import Script, tape

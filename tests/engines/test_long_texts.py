@@ -23,10 +23,9 @@ from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.sql.dialect import Stored
 from discreet.engines.sql.expressions import DIGEST, LONG_TEXT, shortened
 from discreet.engines.sql.relations import render_from
-from discreet.plan.compile.compiler import MAX_TEXTS
+from discreet.kernel.relations import UnitLimit
+from discreet.kernel.types import MAX_LETTERS, MAX_PATTERN, SEARCHED, is_fast_pattern
 from discreet.plan.expressions.functions import FUNCTIONS
-from discreet.plan.expressions.strings import PATTERN, SEARCHED, is_fast_pattern
-from discreet.plan.relation import UnitLimit
 from support.lineage import asked, stored, table
 
 
@@ -171,7 +170,7 @@ def test_patterns_take_few_steps() -> None:
     slow = "%a%a%a_b"
     assert not is_fast_pattern(slow)
     assert steps("a" * 40, slow) > 40 * 40 * 4  # what is refused does take more
-    assert SEARCHED * LONG_TEXT <= 100_000 <= PATTERN * LONG_TEXT
+    assert SEARCHED * LONG_TEXT <= 100_000 <= MAX_PATTERN * LONG_TEXT
 
 
 @pytest.mark.parametrize(("pattern", "allowed"), [
@@ -207,16 +206,29 @@ def test_texts_are_found_as_before(how: str) -> None:
         assert duckdb.execute(f"SELECT {said}", {"x": text, "p": pattern}).fetchall() == plain
 
 
-def test_so_many_texts_are_made_and_no_more(tmp_path: Path) -> None:
+def test_so_many_letters_are_made_and_no_more(tmp_path: Path) -> None:
+    """Of each row: a function of a column makes as many as are read of it, unless it cuts or fills it up."""
     curator = stored(tmp_path / "d.duckdb", people("'me'"), TABLES)
-    for many in (MAX_TEXTS, MAX_TEXTS + 1):
-        conditions = " OR ".join(f"LEFT(s, {n + 1}) = 'q'" for n in range(many))
-        sql = f"SELECT COUNT(*) FROM t WHERE {conditions}"
-        if many == MAX_TEXTS:
-            assert asked(curator, sql) == [0]
-            continue
-        with pytest.raises(dp.NotAllowed, match=f"applies more than {MAX_TEXTS} text functions"):
-            curator.explain(sql)
+    most = MAX_LETTERS // 2000
+    for many, form in (
+        (most, "LOWER(s)"),
+        (600, "LEFT(s, {n})"),
+        (most // 2, "'x' || UPPER(s)"),
+        (600, "LPAD(s, 90, 'é')"),
+    ):
+        conditions = [f"{form.format(n=n % 50)} = '{n}'" for n in range(many)]
+        assert asked(curator, f"SELECT COUNT(*) FROM t WHERE {' OR '.join(conditions)}") == [0]
+    wide = [
+        f"CONCAT({', '.join(['LPAD(s, 1000, chr)'.replace('chr', repr('é'))] * 38)}, '{n}') = 'y'" for n in range(2)
+    ]
+    more = [f"LOWER(s) = '{n}'" for n in range(most + 1)]
+    for refused in (
+        " OR ".join(more),
+        wide[0] + " OR " + wide[1],
+        " OR ".join(f"s ILIKE '{n}'" for n in range(most + 1)),
+    ):
+        with pytest.raises(dp.NotAllowed, match="text functions make up to"):
+            curator.explain(f"SELECT COUNT(*) FROM t WHERE {refused}")
 
 
 SEEN = [  # how many of a hundred notes of 3,000 times the letter g, which no digest has

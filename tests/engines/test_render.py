@@ -14,8 +14,8 @@ import pytest
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.sql.dialect import Stored
 from discreet.engines.sql.expressions import in_steps, spell
+from discreet.kernel.expressions import Apply, Field, Tree
 from discreet.plan.expressions.functions import FUNCTIONS
-from discreet.plan.expressions.tree import Apply, Field, Tree
 
 NUMBERS = [0.0, -0.0, 1.0, -2.5, 1e15, 1e308, -1e308, 5e-324, math.inf, -math.inf, math.nan, None]
 STORED = Stored({"a": "real", "b": "real"}, DUCKDB)

@@ -38,7 +38,7 @@ from discreet.engines.duckdb.files import open_path
 from discreet.engines.duckdb.frames import open_frame, readable_column
 from discreet.engines.duckdb.inspect import look
 from discreet.engines.sql import relations
-from discreet.plan.measures.exact_data import DistinctCount, RowSums, UnitCount
+from discreet.kernel.exact_data import DistinctCount, RowSums, UnitCount
 from support import hostile as h
 from support import lineage
 from support.campaign import oracle

@@ -16,9 +16,9 @@ import pytest
 
 import discreet as dp
 from discreet.engines.sql.relations import render_from
+from discreet.kernel.relations import Join, JoinInput, UnitLimit, node
 from discreet.plan.compile.compiler import _light
 from discreet.plan.compile.join import MAX_JOINED_ROWS
-from discreet.plan.relation import Join, JoinInput, UnitLimit, node
 from discreet.plan.weights import HELD, NAMED
 from support import hostile as h
 from support.campaign.oracle import looked, too_far
@@ -266,6 +266,15 @@ def test_whose_name_is_long_meets_nobody_and_is_nobody_else(tmp_path: Path) -> N
     with stored(tmp_path / "held.duckdb", made, tables) as curator:
         assert asked(curator, "SELECT COUNT(*) FROM a JOIN b ON a.who = b.who") == [4]
         assert asked(curator, "SELECT COUNT(DISTINCT who) FROM a") == [3]
+
+
+def test_a_computed_text_is_carried_by_its_first_thousand_letters(tmp_path: Path) -> None:
+    """Two texts that differ behind them are one, also for the unit itself: what is carried of a row has an end."""
+    tables = [table("a", "who", columns={"t": {}, "s": {}}, rows_per_unit=9)]
+    for n, apart in ((99, 2), (100, 1)):
+        made = f"SELECT 1 AS who, repeat('z', 900) AS t, repeat('y', {n}) || i AS s FROM range(2) AS r(i)"
+        with stored(tmp_path / f"held{n}.duckdb", [f"CREATE TABLE a AS {made}"], tables) as curator:
+            assert asked(curator, "SELECT COUNT(*) FROM (SELECT who, t || s AS k FROM a GROUP BY who, k)") == [apart]
 
 
 def test_more_wide_rows_than_fit_are_refused_where_they_are_declared(tmp_path: Path) -> None:

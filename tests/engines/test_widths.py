@@ -25,12 +25,12 @@ from discreet.engines.duckdb import connection as source
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.sql.sums import capped_totals, plain_totals, repeated, row_totals
 from discreet.kernel.check import check
+from discreet.kernel.exact_data import CODE_WORD, CODED, RowSums
+from discreet.kernel.expressions import Apply, Field, Literal, Tree
 from discreet.kernel.ranges import LARGEST, ROWS, running_totals
 from discreet.kernel.verdict import Rejected
 from discreet.matrix.strategy import Identity, Strategy
-from discreet.plan.expressions.tree import Apply, Field, Literal, Tree
 from discreet.plan.measures.count_batch import CountBatch
-from discreet.plan.measures.exact_data import CODE_WORD, CODED, RowSums
 from discreet.plan.measures.measure import MAX_STEPS
 from discreet.plan.measures.moments import Moments
 from discreet.plan.measures.sums import Sums

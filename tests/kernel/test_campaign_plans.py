@@ -56,6 +56,7 @@ UNSEEN: dict[str, str] = {  # rules that guard something else than this campaign
     "a join about units begins with a public relation": "such rows are of different units, too",
     "one unit adds more than combinations were priced for": "such combinations reach too far, too",
     "a choice is not one of those that are known": "it says whose losses are trusted; exact data are the same",
+    "a release is of other groups than the plan has": "such a release fails; exact data are the same",
     "noise is on a grid": "it says whose losses are trusted; exact data are the same",
 }  # fmt: skip
 

@@ -19,9 +19,9 @@ import discreet as dp
 from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.curator.curator import Curator
 from discreet.kernel.check import check
+from discreet.kernel.expressions import Apply, Field, Literal
 from discreet.kernel.verdict import Rejected
 from discreet.matrix.strategy import Identity, Strategy
-from discreet.plan.expressions.tree import Apply, Field, Literal
 from discreet.plan.measures.count_batch import CountBatch
 from discreet.plan.plan import Plan
 from discreet.plan.pricing import plans_unsorted

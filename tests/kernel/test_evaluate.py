@@ -21,21 +21,21 @@ import pyarrow.parquet as pq
 import pytest
 
 import discreet as dp
+from discreet.core.values.kinds import Kind
 from discreet.engines.duckdb.connection import DuckDBSource
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.sql.dialect import Stored
 from discreet.engines.sql.expressions import spell
-from discreet.kernel import evaluate as meaning
-from discreet.kernel.evaluate import Bounded, Tables, evaluate, value
-from discreet.kernel.functions import MEANINGS, Moment
+from discreet.kernel.expressions import Apply, Field, Literal, Tree
+from discreet.kernel.meaning import evaluate as meaning
+from discreet.kernel.meaning.evaluate import Bounded, Tables, evaluate, value
+from discreet.kernel.meaning.functions import MEANINGS, Moment
+from discreet.kernel.relations import node
 from discreet.matrix.strategy import Identity, Strategy
 from discreet.plan.expressions.functions import FUNCTIONS
-from discreet.plan.expressions.tree import Apply, Field, Literal, Tree
 from discreet.plan.measures.upper_bound import UpperBound
 from discreet.plan.measures.workload_cells import WorkloadCells
 from discreet.plan.plan import Plan
-from discreet.plan.relation import node
-from discreet.sql.types import Kind
 from support import asking, fixtures, grammar, lineage
 from support.evaluating import Salted, every_choice, make_hostile, plainly
 

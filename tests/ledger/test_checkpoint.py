@@ -459,7 +459,7 @@ def test_a_question_is_not_free_because_somebody_wrote_it_into_the_past(tmp_path
     """A charge was replaced by a dearer one of the same name, before the checkpoint."""
     spent(tmp_path / "l")
     with clinic(tmp_path / "l", TEN) as ledger:
-        dear = ledger._charge(LARGE, "q0", "", "")
+        dear = ledger._offer(LARGE, "q0", "", "").charge
     fields = {each: getattr(dear, each) for each in ("mechanism", "pure", "rho", "event")}
     rewrite(tmp_path / "l", 4, **fields)
     with clinic(tmp_path / "l", TEN) as ledger, pytest.raises(dp.LedgerCorrupt, match="entry"):

@@ -15,8 +15,8 @@ from discreet.catalogue.toml import read
 from discreet.cli.command import main
 from discreet.core.mechanism import ROWS
 from discreet.core.record import write
+from discreet.kernel.relations import tables_of
 from discreet.ledger.facts import Charge, Dataset, Protects
-from discreet.plan.relation import tables_of
 from support import fixtures
 from support.ledgers import ONE, TENTH
 from support.ledgers import clinic as ledger_of

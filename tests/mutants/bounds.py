@@ -7,12 +7,12 @@ from mutants.mutant import Edit, Mutant
 MUTANTS = [
     Mutant(
         "widths: a word of regions as wide as a number without a sign",
-        [Edit("discreet.plan.measures.exact_data:CODE_WORD", "CODE_WORD = 50", "CODE_WORD = 64")],
+        [Edit("discreet.kernel.exact_data:CODE_WORD", "CODE_WORD = 50", "CODE_WORD = 64")],
         ["test_widths.py::test_all_bits_of_a_row_at_once"],
     ),
     Mutant(
         "widths: regions in one number, however many",
-        [Edit("discreet.plan.measures.exact_data:CODED", "CODED = 2 * CODE_WORD", "CODED = 9 * CODE_WORD")],
+        [Edit("discreet.kernel.exact_data:CODED", "CODED = 2 * CODE_WORD", "CODED = 9 * CODE_WORD")],
         ["test_widths.py::test_all_bits_of_a_row_at_once"],
     ),
     Mutant(
@@ -74,7 +74,7 @@ MUTANTS = [
                     "\n"
                     "    tree = column.expression or Field(name=column.name, kind=column.kind)\n"
                     "    if column.bounds is not None:\n"
-                    "        from discreet.plan.expressions.tree import Apply, Literal\n"
+                    "        from discreet.kernel.expressions import Apply, Literal\n"
                     "\n"
                     "        low, high = (Literal(value=each) for each in column.bounds)\n"
                     '        for function, end in (("greatest", low), ("least", high)):\n'

@@ -100,7 +100,7 @@ MUTANTS = [
         [
             Edit("discreet.engines.duckdb.snapshot:_check", "cursor = source.empty()", "cursor = source.cursor()"),
         ],
-        ["test_breaker.py::test_data_that_cannot_be_opened_any_more"],
+        ["test_breaker.py::test_a_plan_is_checked_without_the_data"],
     ),
     Mutant(
         "the newest data for a question about older ones",

@@ -61,7 +61,7 @@ MUTANTS = [
         "index: quantiles of rows that may have no value",
         [
             Edit(
-                "discreet.plan.measures.exact_data:PerValue.reads_every_row",
+                "discreet.kernel.exact_data:PerValue.reads_every_row",
                 "self.of.column in required",
                 "self.of.column is not None",
             )

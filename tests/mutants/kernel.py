@@ -40,7 +40,7 @@ COMPILER = [
     Mutant(
         "compiler: the code of 128 conditions in one number",
         [
-            Edit("discreet.plan.measures.exact_data:CODED", "CODED = 2 * CODE_WORD", "CODED = 4 * CODE_WORD"),
+            Edit("discreet.kernel.exact_data:CODED", "CODED = 2 * CODE_WORD", "CODED = 4 * CODE_WORD"),
         ],
         [BATCHES],
     ),
@@ -562,9 +562,9 @@ COMPILER = [
         "compiler: a limit is pruned",
         [
             Edit(
-                "discreet.plan.relation:UnitLimit.prune",
-                "return replace(self, columns=shown, source=prune(self.source, {*shown, self.unit}))",
-                "return prune(self.source, {*shown, self.unit})",
+                "discreet.plan.relation:_unit_limit",
+                "return replace(relation, columns=shown, source=prune(relation.source, {*shown, relation.unit}))",
+                "return prune(relation.source, {*shown, relation.unit})  # type: ignore[return-value]",
             ),
         ],
         [SHAPES],
@@ -581,9 +581,9 @@ COMPILER = [
         "compiler: a join that is pruned keeps every public row",
         [
             Edit(
-                "discreet.plan.relation:JoinInput.prune",
-                "return replace(self, names=names, source=",
-                "return replace(self, names=names, single=(), source=",
+                "discreet.plan.relation:_input",
+                "return replace(part, names=names, source=",
+                "return replace(part, names=names, single=(), source=",
             ),
         ],
         [SHAPES],
@@ -967,11 +967,8 @@ KERNEL = [
         [
             Edit(
                 "discreet.kernel.contribution:_enclosed",
-                "return math.floor(min(coefficients)), math.ceil(max(coefficients))",
-                (
-                    "return math.floor(min(coefficients[0], coefficients[-1])), math.ceil(max(coefficients[0], "
-                    "coefficients[-1]))"
-                ),
+                "    share = math.prod(shares)\n",
+                "    share, whole = math.prod(shares), [whole[0], whole[-1]]\n",
             ),
         ],
         [TRIED],
@@ -1157,6 +1154,11 @@ KERNEL = [
                 "mechanism.neighbours is not None,",
             ),
         ],
+        [BROKEN],
+    ),
+    Mutant(
+        "kernel rule: a release of other groups",
+        [Edit("discreet.kernel.releases:Given.need_groups", "single and cells == self.groups", "single")],
         [BROKEN],
     ),
     Mutant(

@@ -6,6 +6,11 @@ from mutants.mutant import Edit, Mutant
 
 MUTANTS = [
     Mutant(
+        "a plan is paid for without a certificate",
+        [Edit("discreet.ledger.transactions:_believed", "if not certified:", "if certified is None:")],
+        ["test_curator.py::test_a_plan_is_paid_for_by_its_certificate_alone"],
+    ),
+    Mutant(
         "the index of what was paid for misses what another process bought",
         [
             Edit(
@@ -221,8 +226,8 @@ MUTANTS = [
             ),
             Edit(
                 "discreet.curator.session:Session._buy",
-                "[(plan, plan.key) for plan in plans]",
-                "[(plan, None) for plan in plans]",
+                "[(certified.get(plan.key, plan), plan.key) for",
+                "[(certified.get(plan.key, plan), None) for",
             ),
         ],
         ["test_threats_spending.py::test_12_the_same_bytes_for_nothing"],
@@ -232,10 +237,10 @@ MUTANTS = [
         [
             Edit(
                 "discreet.curator.session:Session._buy",
-                "        paid = [[(plan, plan.key) for",
+                "        paid = [[(certified",
                 (
                     "        snapshot.source.cursor().execute(f'SELECT count(*) FROM \"{choices[0][0].table}\"')\n"
-                    "        paid = [[(plan, plan.key) for"
+                    "        paid = [[(certified"
                 ),
             )
         ],

@@ -157,6 +157,6 @@ def test_fieller_intervals_hold_the_mean_as_often_as_they_say(law: Law, theta: f
 
 
 def _field() -> object:
-    from discreet.plan.expressions.tree import Field
+    from discreet.kernel.expressions import Field
 
     return Field(name="x", kind="integer")

@@ -14,10 +14,10 @@ from scipy import stats
 
 import discreet as dp
 from discreet.core import record
+from discreet.kernel.expressions import Field
 from discreet.ledger.facts import Charge
 from discreet.mechanisms.quantiles.histogram import Histogram
 from discreet.mechanisms.quantiles.upper_bound import UpperBoundMechanism
-from discreet.plan.expressions.tree import Field
 from discreet.plan.measures.upper_bound import UpperBound
 from discreet.procedures.auto_bounds import BOUND_SHARE
 from support import hostile as h

@@ -17,8 +17,9 @@ from discreet.engines.duckdb.connection import DuckDBSource
 from discreet.engines.duckdb.snapshot import DuckDBSnapshot, RunningQuery
 from discreet.engines.engine import Cancel
 from discreet.kernel.check import Certificate
+from discreet.kernel.plan import ExactResult
 from discreet.plan.compile import compiler
-from discreet.plan.plan import ExactResult, Plan
+from discreet.plan.plan import Plan
 from discreet.procedures import procedure
 from discreet.procedures.procedure import Context, Procedure, Purchase, Sold
 
@@ -32,12 +33,13 @@ def curator_of(catalogue: Catalogue, source: DuckDBSource, ledger: dp.Ledger, **
 
 def aggregate(curator: dp.Curator, plan: Plan, permission: Any, coins: Coins) -> ExactResult:
     """The exact data of a plan, whatever the kernel says of it."""
-    return curator.engine.snapshot().aggregate(unjudged(plan), permission, coins=coins, cancel=Cancel())[1]
+    held = curator.engine.snapshot()
+    return held.aggregate(unjudged(plan, held.catalogue), permission, coins=coins, cancel=Cancel())[1]
 
 
-def unjudged(plan: Plan, _: object = None) -> Certificate:
-    """A certificate that nobody has earned."""
-    return Certificate(plan=plan, added=(), widths=(), loss=plan.loss)
+def unjudged(plan: Plan, declared: Any = None) -> Certificate:
+    """A certificate that nobody has earned; for a ledger it need not say of which declarations."""
+    return Certificate(mechanism=plan, added=(), widths=(), loss=plan.loss, facts=declared and declared.facts)
 
 
 def without_kernel(patch: pytest.MonkeyPatch) -> None:

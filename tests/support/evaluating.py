@@ -14,10 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from discreet.kernel.evaluate import Choice, Tables, evaluate
-from discreet.kernel.functions import Moment
+from discreet.kernel.meaning.evaluate import Choice, Tables, evaluate
+from discreet.kernel.meaning.functions import Moment
+from discreet.kernel.plan import ExactResult
 from discreet.mechanisms.quantiles.histogram import Histogram
-from discreet.plan.plan import ExactResult, Plan
+from discreet.plan.plan import Plan
 
 EPOCH = 719_163  # the number of the day on which 1970 began
 DAY = 24 * 3600 * 10**6

@@ -36,9 +36,13 @@ from discreet.catalogue import toml
 from discreet.core.mechanism import Then
 from discreet.core.reach import Reach
 from discreet.core.text import show
+from discreet.core.values.dates import Interval
 from discreet.curator.curator import Curator
 from discreet.curator.history import History
 from discreet.engines.duckdb.files import open_path
+from discreet.kernel.expressions import Apply, Field, Literal
+from discreet.kernel.plan import Key
+from discreet.kernel.relations import Join, PerUnit, Projection, UnionAll, UnitLimit
 from discreet.ledger.ledger import Ledger
 from discreet.mechanisms.quantiles.extreme import Extreme
 from discreet.mechanisms.quantiles.interval import QuantileIntervalMechanism
@@ -47,7 +51,6 @@ from discreet.mechanisms.selection.mode import Modes
 from discreet.mechanisms.selection.top_k import TopKRanking
 from discreet.mechanisms.threshold import GaussianThreshold
 from discreet.plan.draft import Draft
-from discreet.plan.expressions.tree import Apply, Field, Literal
 from discreet.plan.measures.count_batch import CountBatch
 from discreet.plan.measures.distinct import Distinct
 from discreet.plan.measures.grouping_sets import GroupingSets
@@ -58,10 +61,8 @@ from discreet.plan.measures.quantile_interval import QuantileInterval
 from discreet.plan.measures.quantiles import Extremes, QuantileMeasure
 from discreet.plan.measures.sums import Sums
 from discreet.plan.measures.top_k import TopK
-from discreet.plan.plan import Key, Plan
-from discreet.plan.relation import Join, PerUnit, Projection, UnionAll, UnitLimit
+from discreet.plan.plan import Plan
 from discreet.sql import query as q
-from discreet.sql.dates import Interval
 from support.engines import curator_of
 
 FOLDER = Path(__file__).parents[1] / "fixtures"

@@ -16,7 +16,7 @@ import numpy as np
 
 from discreet.core.coins import Coins
 from discreet.core.record import read
-from discreet.plan.plan import ExactResult
+from discreet.kernel.plan import ExactResult
 
 FOLDER = Path(__file__).parents[1] / "golden"
 RECORDS = (Path(__file__).parents[1] / "records.jsonl").read_text().splitlines()

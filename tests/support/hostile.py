@@ -37,10 +37,11 @@ from discreet.core.reach import Reach
 from discreet.engines.duckdb.connection import DuckDBSource
 from discreet.engines.duckdb.files import open_path
 from discreet.engines.duckdb.frames import open_frame
+from discreet.kernel.plan import ExactResult
 from discreet.ledger.facts import Charge
 from discreet.matrix.mechanism import Combined
-from discreet.plan.plan import ExactResult, Plan
-from support.engines import aggregate, curator_of
+from discreet.plan.plan import Plan
+from support.engines import aggregate, curator_of, unjudged
 from support.kit import Script
 
 Row = dict[str, Any]
@@ -246,7 +247,7 @@ class Clinic:
 def look(curator: dp.Curator, plan: Plan, coins: Coins) -> ExactResult:
     """What the engine returns for a plan that was paid for."""
     version = curator.engine.snapshot().version
-    receipt = curator.ledger.spend(plan, version=version)
+    receipt = curator.ledger.spend(unjudged(plan), version=version)
     return aggregate(curator, plan, receipt, coins)
 
 

@@ -18,7 +18,8 @@ from discreet.catalogue import declarations
 from discreet.catalogue.schema import Catalogue, Table
 from discreet.engines.duckdb.connection import DuckDBSource
 from discreet.engines.duckdb.files import open_path
-from discreet.plan.plan import ExactResult, Plan
+from discreet.kernel.plan import ExactResult
+from discreet.plan.plan import Plan
 from support import hostile as h
 from support.engines import aggregate, curator_of
 from support.kit import Script

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 import discreet as dp
+from discreet.kernel.plan import ExactResult
 from discreet.plan.measures.measure import Measure
-from discreet.plan.plan import ExactResult, Plan
+from discreet.plan.plan import Plan
 from support import engines
 from support import hostile as h
 

@@ -24,6 +24,7 @@ from discreet.engines.duckdb.snapshot import DuckDBSnapshot
 from discreet.errors import FAILED, Interrupted
 from discreet.ledger import balances
 from discreet.ledger.facts import Failed, Kept, Resumed
+from discreet.ledger.ledger import Ledger
 from discreet.plan.plan import Plan
 from discreet.procedures import batch
 from support import hostile as h
@@ -401,7 +402,7 @@ def test_data_that_are_replaced_under_a_paid_question(
     """
     clinic = h.Clinic(folder=tmp_path, place=place, unit=None)
     with clinic.curator(h.PEOPLE) as curator:
-        paid, replaced, plain = threading.Event(), threading.Event(), DuckDBSnapshot.aggregate
+        paid, replaced, plain = threading.Event(), threading.Event(), Ledger.answer
         first = curator.engine.snapshot().version
 
         def wait(*given: Any, **more: Any) -> Any:
@@ -418,7 +419,7 @@ def test_data_that_are_replaced_under_a_paid_question(
             except dp.Broken as problem:
                 told.append(problem)
 
-        monkeypatch.setattr(DuckDBSnapshot, "aggregate", wait)
+        monkeypatch.setattr(Ledger, "answer", wait)
         thread = threading.Thread(target=ask, name="asking")
         thread.start()
         assert paid.wait(60)
@@ -481,6 +482,14 @@ def test_data_that_cannot_be_opened_any_more(tmp_path: Path) -> None:
         assert str(tmp_path) not in said.pop()
         swap(tmp_path, 50)
         curator.ask(COUNT, epsilon=1)
+
+
+def test_a_plan_is_checked_without_the_data(tmp_path: Path) -> None:
+    """Whether an engine can run a plan is found out on empty tables, so nothing in the files decides it."""
+    with dp.Curator.load(catalogue(tmp_path)) as curator:
+        held = curator.engine.snapshot()
+        (tmp_path / "data.parquet").write_bytes(b"nothing")
+        held.check(h.plan_of(curator, SUM))
 
 
 def test_unreadable_data_are_not_opened_again_for_each_question(tmp_path: Path) -> None:

@@ -30,9 +30,9 @@ from discreet.core.laws.gaussian import DiscreteGaussian
 from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.core.laws.law import least_integer
 from discreet.curator.curator import Curator
+from discreet.kernel.expressions import Literal
 from discreet.ledger.facts import Charge
 from discreet.plan.draft import Draft
-from discreet.plan.expressions.tree import Literal
 from discreet.plan.output import output_columns
 from discreet.plan.plan import Plan
 from discreet.plan.pricing import plans_for

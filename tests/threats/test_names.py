@@ -23,11 +23,11 @@ import discreet as dp
 from discreet.core.contribution import ContributionBounds
 from discreet.engines.duckdb import connection
 from discreet.kernel import check as kernel
-from discreet.plan.expressions.tree import Apply, Field
+from discreet.kernel.expressions import Apply, Field
+from discreet.kernel.relations import ComputedColumn, Join, JoinInput, PerUnit, Projection, UnionAll, UnitLimit
 from discreet.plan.measures.distinct import UnitsWhere
 from discreet.plan.plan import Plan
 from discreet.plan.pricing import plans_for
-from discreet.plan.relation import ComputedColumn, Join, JoinInput, PerUnit, Projection, UnionAll, UnitLimit
 from discreet.procedures.auto_bounds import wanted_bounds
 from support import hostile as h
 from support.asking import question

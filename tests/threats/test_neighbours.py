@@ -16,11 +16,13 @@ from discreet.core.laws.gaussian import DiscreteGaussian
 from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.engines.duckdb.snapshot import DuckDBSnapshot
 from discreet.errors import FAILED
+from discreet.kernel.plan import ExactResult
 from discreet.plan.measures.distinct import Distinct, UnitsWhere
 from discreet.plan.measures.measure import Measure
 from discreet.plan.measures.moments import Moments
-from discreet.plan.plan import ExactResult, Plan, Released
+from discreet.plan.plan import Plan, Released
 from support import hostile as h
+from support.engines import unjudged
 from support.kit import Script, tape
 from support.neighbours import (
     EDGES,
@@ -246,7 +248,7 @@ def test_the_price_is_that_of_the_goods(folder: Path, unit: str | None, neighbou
                 assert plan.naming.neighbours == neighbours
                 assert loss.event == said.cost.event == h.BUDGET.events / h.BUDGET.epsilon  # type: ignore[operator]
                 pure, rho = pure + (loss.pure or 0), rho + loss.rho
-            receipt = curator.ledger.spend(plan)
+            receipt = curator.ledger.spend(unjudged(plan))
             for cost in (said.cost, receipt.cost):
                 assert cost.rho == rho
                 assert cost.pure in (None, pure)

@@ -25,12 +25,13 @@ from discreet.core.laws.price import Pure, Zcdp
 from discreet.core.record import MAX_RECORD_CHARS, read, write
 from discreet.engines.duckdb import connection
 from discreet.engines.duckdb.snapshot import DuckDBSnapshot
+from discreet.kernel.expressions import Field
+from discreet.kernel.plan import ExactResult, Key
 from discreet.matrix import families, planner
 from discreet.matrix.strategy import Identity, Matrix, Packed, Strategy, Total
-from discreet.plan.expressions.tree import Field
 from discreet.plan.measures.sums import Sums
 from discreet.plan.measures.workload_cells import WorkloadCells
-from discreet.plan.plan import ExactResult, Key, Plan
+from discreet.plan.plan import Plan
 from discreet.workload import Workload, procedure
 from support import lineage
 

@@ -30,6 +30,7 @@ from discreet.core.laws.gaussian import DiscreteGaussian
 from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.core.laws.law import SumOf, narrowest
 from discreet.core.record import rational, text_of
+from discreet.core.values.kinds import Kind
 from discreet.errors import NotAllowed, NotUnderstood, Place, Refusal
 from discreet.plan.estimates.estimator import Estimator
 from discreet.plan.estimates.linear import LinearEstimator
@@ -38,7 +39,6 @@ from discreet.plan.estimates.noise_sums import WeightedSum
 from discreet.plan.estimates.ratio import Average
 from discreet.postprocess.table import Rows
 from discreet.sql import query as q
-from discreet.sql.types import Kind
 
 __all__ = ["MAX_DOCUMENT_VALUES", "NAMES", "pack", "register_class", "unpack"]
 

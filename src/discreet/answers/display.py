@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from discreet.answers.frame import Frame, number_text, shown_rows
 from discreet.core.loss import Loss
 from discreet.core.text import show, table
+from discreet.kernel.plan import Key
 from discreet.plan.draft import Draft
-from discreet.plan.plan import Key, Plan
+from discreet.plan.plan import Plan
 
 if TYPE_CHECKING:
     from discreet.answers.answer import Answer

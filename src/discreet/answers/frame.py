@@ -9,9 +9,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from discreet.core.text import table
+from discreet.core.values.kinds import Kind
 from discreet.errors import NotUnderstood
 from discreet.postprocess.table import Rows
-from discreet.sql.types import Kind
 
 if TYPE_CHECKING:
     import pandas

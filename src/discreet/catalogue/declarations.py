@@ -11,10 +11,11 @@ from typing import Any
 from discreet.catalogue.schema import DATES, KINDS, PROMISE, Column, Csv, Reference
 from discreet.core.exact import interval, positive, positive_integer
 from discreet.core.exact import number as exact_number
+from discreet.core.values.calendar import number
+from discreet.core.values.dates import iso
+from discreet.core.values.kinds import Kind
 from discreet.errors import NotUnderstood
-from discreet.sql.calendar import number
-from discreet.sql.dates import iso
-from discreet.sql.types import MAX_DATES, MAX_VALUE_CHARS, MAX_VALUES, Kind
+from discreet.sql.types import MAX_DATES, MAX_VALUE_CHARS, MAX_VALUES
 
 __all__ = ["cap", "column", "csv", "key", "name", "unit"]
 

@@ -13,18 +13,18 @@ from datetime import date, datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from discreet.catalogue.facts import ColumnFacts, Facts, TableFacts
 from discreet.core.loss import Budget
 from discreet.core.mechanism import ROWS
 from discreet.core.once import once
 from discreet.core.reach import Neighbours, neighbourhood
+from discreet.core.values.calendar import END
+from discreet.core.values.dates import iso, midnight, whole_day
+from discreet.core.values.kinds import Kind
 from discreet.errors import NotUnderstood
-from discreet.sql.calendar import END
-from discreet.sql.dates import iso, midnight, whole_day
-from discreet.sql.types import Kind
+from discreet.kernel.facts import ColumnFacts, Facts, TableFacts
 
 if TYPE_CHECKING:
-    from discreet.plan.expressions.tree import Tree
+    from discreet.kernel.expressions import Tree
 
 __all__ = ["COMPUTED", "JSON", "UNREAD", "Catalogue", "Column", "Csv", "Reference", "Table", "compares_exactly"]
 
@@ -62,7 +62,7 @@ class Column:
     """A declared column; its kind is known once the data source has reported how the column is stored."""
 
     name: str
-    bounds: tuple[Fraction, Fraction] | None = None  # of dates, in days: see `sql/calendar`
+    bounds: tuple[Fraction, Fraction] | None = None  # of dates, in days: see `core/values/calendar`
     step: Fraction | None = None
     values: tuple[str | int | bool | date, ...] | None = None
     kind: Kind | None = None
@@ -144,7 +144,8 @@ class Table:
             each.name: ColumnFacts(kind=each.kind, exact=each.exact) for each in (*self.columns, *self.join_columns)
         }
         through = None if self.unit_reference is None else (self.unit_reference.table, self.unit_reference.column)
-        return TableFacts(columns=columns, public=self.public, unit=self.unit, through=through)
+        unique = self.key if self.public else ()
+        return TableFacts(columns=columns, public=self.public, unique=unique, unit=self.unit, through=through)
 
     @property
     def counting(self) -> Table:

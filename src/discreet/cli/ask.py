@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.answers.formats import answer_csv, answer_json, answer_stream, explanation_json
 from discreet.cli.progress import counting, percent, ticking
+from discreet.core.values.dates import iso
 from discreet.errors import NotUnderstood
-from discreet.sql.dates import iso
 
 if TYPE_CHECKING:
     from discreet.answers.answer import Answer

@@ -19,8 +19,8 @@ from discreet.catalogue import declarations
 from discreet.cli.catalogue_template import WORDS, TableDeclaration, catalogue, is_declarable, other_delimiter
 from discreet.core.exact import number
 from discreet.core.loss import Budget
+from discreet.core.values.dates import iso
 from discreet.errors import NotUnderstood, Refusal
-from discreet.sql.dates import iso
 
 if TYPE_CHECKING:
     from discreet.curator.opening import InspectedTable

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from discreet.core.reach import Neighbours
 from discreet.core.record import recorded
 from discreet.errors import NotAllowed, NotUnderstood
 
-__all__ = ["Composition", "Error", "Mechanism", "Parallel", "Then", "compose", "parallel"]
+__all__ = ["Certified", "Composition", "Error", "Mechanism", "Offered", "Parallel", "Then", "compose", "parallel"]
 
 ROWS = "every row is a unit"
 
@@ -66,6 +66,16 @@ class Mechanism(ABC):
         return "person"
 
     @property
+    def needs_certificate(self) -> bool:
+        """True if a ledger charges for it only where a judge has derived its loss."""
+        return False
+
+    @property
+    def offered(self) -> Offered:
+        """What a ledger charges for."""
+        return Offered(self, None if self.needs_certificate else self.loss)
+
+    @property
     def pieces(self) -> Sequence[Mechanism]:
         """The mechanisms that this one runs on the same units; itself, unless it is made of others."""
         return (self,)
@@ -98,6 +108,29 @@ class Mechanism(ABC):
         """Return two sentences: the unit that is protected and how well, then the error."""
         who = f"Protects each {self.unit}, comparing data sets in which one {self.unit} is {self.neighbours.change}"
         return f"{who}: {self.loss}. {self.error.describe()}"
+
+
+class Offered(NamedTuple):
+    """What may be paid for: a mechanism, and its loss as somebody derived it who can be believed; None if nobody did.
+
+    The word of a mechanism for itself is enough, unless it `needs_certificate`.
+    """
+
+    mechanism: Mechanism
+    loss: Loss | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certified:
+    """A mechanism, with the loss that a judge derived who took nobody's word for it: not even the mechanism's."""
+
+    mechanism: Any
+    loss: Loss
+
+    @property
+    def offered(self) -> Offered:
+        """What a ledger charges for."""
+        return Offered(self.mechanism, self.loss)
 
 
 @dataclass(frozen=True)
@@ -138,6 +171,10 @@ class _Compound(Mechanism):
                 code="other-neighbours",
                 instead='build every part with the same neighbours=, for example "add-remove"',
             )
+
+    @property
+    def needs_certificate(self) -> bool:
+        return any(part.needs_certificate for part in self.parts)
 
     def release(self, exact: Sequence[Any], coins: Coins = SYSTEM) -> tuple[Any, ...]:
         """Release each part, given one exact answer for each, in order."""
@@ -212,6 +249,10 @@ class Then(Mechanism):
 
     mechanism: Mechanism
     function: Callable[[Any], Any]
+
+    @property
+    def needs_certificate(self) -> bool:
+        return self.mechanism.needs_certificate
 
     def release(self, exact: Any, coins: Coins = SYSTEM) -> Any:
         return self.function(self.mechanism.release(exact, coins))

@@ -9,13 +9,14 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from discreet.core.exact import Number, positive
-from discreet.core.record import recorded
+from discreet.core.record import recorded, recorded_word
 from discreet.core.text import show
 from discreet.errors import NotUnderstood
 
 __all__ = ["Neighbours", "Reach", "neighbourhood"]
 
 
+@recorded_word
 class Neighbours(StrEnum):
     """A neighbour relation: how neighbouring data sets differ in one unit. Records and users write it as its text."""
 

@@ -22,7 +22,6 @@ import re
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime
-from enum import StrEnum
 from fractions import Fraction
 from importlib import import_module
 from json.encoder import encode_basestring_ascii
@@ -30,7 +29,7 @@ from typing import Any, TypeVar
 
 from discreet.errors import NotAllowed, Refusal
 
-__all__ = ["MAX_RECORD_CHARS", "lazy_module", "rational", "read", "recorded", "text_of", "write"]
+__all__ = ["MAX_RECORD_CHARS", "lazy_module", "rational", "read", "recorded", "recorded_word", "text_of", "write"]
 
 MAX_RECORD_CHARS = 1 << 20  # characters of one record
 MAX_RATIONAL_BITS = 4000  # bits of a numerator or denominator
@@ -38,6 +37,7 @@ RATIONAL = re.compile(r"(-?[0-9]{1,1250})(/[0-9]{1,1250})?")
 
 _forms: dict[type, list[tuple[str, str]]] = {}  # for each class the parts of its text, in order: a text, a field
 _kinds: dict[str, type] = {}
+_words: set[type] = set()
 
 _later: list[str] = []  # modules with more classes, which are imported when a name is not known
 
@@ -61,6 +61,12 @@ def recorded(name: str) -> Callable[[K], K]:
         return kind
 
     return register
+
+
+def recorded_word(kind: K) -> K:
+    """Register a StrEnum whose members are written as their texts; a class that reads one turns the text back."""
+    _words.add(kind)
+    return kind
 
 
 def write(thing: Any) -> str:
@@ -115,7 +121,7 @@ def _down(value: Any) -> str:
         return "{" + ",".join(parts) + "}"
     if kind is tuple:
         return "[" + ",".join([_down(part) for part in value]) + "]"
-    if kind is str or isinstance(value, StrEnum):
+    if kind is str or kind in _words:
         return encode_basestring_ascii(value)
     if value is None or kind in (bool, int):
         return json.dumps(value)

@@ -1,10 +1,11 @@
-"""The curator: five lines between analysts and personal data.
+"""The curator: six lines between analysts and personal data.
 
-query   = parse(sql)                            may refuse, sees no data
-draft   = compile(query, catalogue)             may refuse, sees no data
-receipt = ledger.spend(plan)                    may refuse; durable before it returns
-exact   = engine.aggregate(plan, receipt)       sees data, cannot refuse
-plan.release(exact)                             adds noise, cannot refuse
+query       = parse(sql)                            may refuse, sees no data
+draft       = compile(query, catalogue)             may refuse, sees no data
+certificate = kernel.check(plan, catalogue)         may refuse, sees no data, trusts nobody
+receipt     = ledger.spend(certificate)             may refuse; durable before it returns
+exact       = engine.aggregate(certificate, receipt)    sees data, cannot refuse
+plan.release(exact)                                 adds noise, cannot refuse
 """
 
 from __future__ import annotations

@@ -152,7 +152,7 @@ class Session:
         ledger = self._curator.ledger
         certified = {each.plan.key: each for purchase in step for each in self._certified(purchase, snapshot)}
         choices = [[each for each in purchase.plans if purchase.kept or each.key in certified] for purchase in step]
-        paid = [[(plan, plan.key) for plan in plans] for plans in choices]
+        paid = [[(certified.get(plan.key, plan), plan.key) for plan in plans] for plans in choices]
         receipts = ledger.spend_all(paid, analyst=self.analyst, version=snapshot.version)
         known, found = dict[int, Released](), list[tuple[Plan, Receipt]]()
         for plans, receipt in zip(choices, receipts, strict=True):

@@ -22,7 +22,8 @@ from discreet.catalogue.schema import Catalogue
 from discreet.core.coins import Coins
 from discreet.errors import Interrupted, NotUnderstood
 from discreet.kernel.check import Certificate
-from discreet.plan.plan import ExactResult, Plan
+from discreet.kernel.plan import ExactResult
+from discreet.plan.plan import Plan
 
 __all__ = ["Cancel", "Engine", "Limits", "Permission", "Snapshot"]
 

@@ -11,84 +11,39 @@ with what the mechanisms were told. A plan that it cannot follow is rejected bef
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, Protocol
 
-from discreet.catalogue.facts import Facts
 from discreet.core.contribution import ContributionBounds
 from discreet.core.loss import Loss
-from discreet.core.mechanism import Mechanism
+from discreet.core.mechanism import Certified, Mechanism
 from discreet.core.reach import Neighbours
+from discreet.core.record import read, write
+from discreet.core.values.calendar import FIRST, LAST
 from discreet.kernel import releases
 from discreet.kernel.contribution import Contribution, contribution
-from discreet.kernel.ownership import MAX_MEETING, MAX_REPEATED, Ownership, equalities, ownership_of
-from discreet.kernel.ranges import Width, fitting, widths
-from discreet.kernel.types import family, in_steps, typed
-from discreet.kernel.verdict import OWNER, Rejected
-from discreet.plan.expressions.tree import Tree, Value
-from discreet.plan.measures.exact_data import (
+from discreet.kernel.exact_data import (
     DistinctCount,
     ExactData,
     Ladder,
     RegionCounts,
     RowSums,
+    Steps,
     ValueCounts,
     ValueHistogram,
 )
-from discreet.plan.relation import Relation
-from discreet.sql.calendar import FIRST, LAST
-from discreet.sql.types import Kind
+from discreet.kernel.expressions import Tree
+from discreet.kernel.facts import Facts
+from discreet.kernel.ownership import MAX_MEETING, MAX_REPEATED, Ownership, equalities, ownership_of
+from discreet.kernel.plan import Key, Measure, Plan
+from discreet.kernel.ranges import Width, fitting, widths
+from discreet.kernel.relations import trees_of
+from discreet.kernel.types import MAX_LETTERS, family, in_steps, letters_made, listed, typed
+from discreet.kernel.verdict import OWNER, Rejected
 
-__all__ = ["Certificate", "check"]
-
-
-class Key(Protocol):
-    """A key of a plan: the expression that rows are grouped by, and its kind."""
-
-    @property
-    def tree(self) -> Tree: ...
-    @property
-    def kind(self) -> Kind: ...
-    @property
-    def values(self) -> Sequence[Value] | None: ...
-    @property
-    def span(self) -> tuple[int, int] | None: ...
-    @property
-    def declared(self) -> bool: ...
-
-
-class Measure(Protocol):
-    """A measure of a plan, as far as the kernel asks it: which exact data an engine must deliver."""
-
-    @property
-    def exact(self) -> ExactData: ...
-
-
-class Plan(Protocol):
-    """A plan on record, as far as the kernel asks it."""
-
-    @property
-    def table(self) -> Relation: ...
-    @property
-    def caps(self) -> ContributionBounds: ...
-    @property
-    def where(self) -> Tree | None: ...
-    @property
-    def keys(self) -> Sequence[Key]: ...
-    @property
-    def measures(self) -> Sequence[Measure]: ...
-    @property
-    def mechanisms(self) -> Sequence[Mechanism]: ...
-    @property
-    def naming(self) -> Any: ...
-    @property
-    def neighbours(self) -> Neighbours: ...
-    @property
-    def loss(self) -> Loss: ...
-    @property
-    def key(self) -> str: ...
+__all__ = ["Certificate", "certify", "check"]
 
 
 class Declared(Protocol):
@@ -101,28 +56,53 @@ class Declared(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Certificate:
+class Certificate(Certified):
     """What the kernel found out about a plan that it accepts: what one unit can add to each measure, which whole
-    numbers engines compute, and the loss.
+    numbers engines compute, and the loss. A ledger charges for a plan by its certificate, and engines run no other.
     """
 
-    plan: Any
     added: tuple[Contribution, ...]
     widths: tuple[Width, ...]
-    loss: Loss
+    facts: Facts  # the declarations that it holds for: engines run it on no other data
+
+    @property
+    def plan(self) -> Any:
+        """The plan that was accepted."""
+        return self.mechanism
 
 
 def check(plan: Plan, declared: Declared) -> Certificate:
-    """Derive ownership, types, contribution and loss of a plan; reject it where one of them does not follow."""
+    """Derive ownership, types, contribution and loss of a plan; reject it where one of them does not follow.
+
+    Because  what is certified is the plan as it is read back from its record, which is what will be charged and run:
+             nothing that an object in memory says beside its record counts.
+    """
+    text = write(plan)
     try:
-        return _derived(plan, declared.facts, declared.neighbours)
+        return certify(_recorded(text), declared)
     except Rejected as found:
-        reference = hashlib.sha256(plan.key.encode()).hexdigest()[:12]
+        reference = hashlib.sha256(text.encode()).hexdigest()[:12]
         OWNER.error("plan %s was rejected: %s", reference, found.rule)
         raise Rejected(found.rule, reference=reference) from None
 
 
-def _derived(plan: Plan, facts: Facts, neighbours: Neighbours) -> Certificate:
+def _recorded(text: str) -> Plan:
+    try:
+        found: Plan = read(text)
+    except ValueError:
+        raise Rejected("a plan cannot be read back from its record") from None
+    return found
+
+
+def certify(plan: Plan, declared: Declared) -> Certificate:
+    """Derive all that a certificate says of a plan, by the rules; reject the plan where one of them does not hold."""
+    try:
+        return _certified(plan, declared.facts, declared.neighbours)
+    except (TypeError, AttributeError, ValueError, LookupError, ArithmeticError, RecursionError):
+        raise Rejected("a plan is not made of what plans are made of") from None
+
+
+def _certified(plan: Plan, facts: Facts, neighbours: Neighbours) -> Certificate:
     rows = ownership_of(plan.table, facts, equalities(plan.where))
     rows.tests(plan.where)
     for key in plan.keys:
@@ -130,6 +110,8 @@ def _derived(plan: Plan, facts: Facts, neighbours: Neighbours) -> Certificate:
     for each in plan.measures:
         _reads(each.exact, rows)
     _unit(plan.caps, rows)
+    if letters_made(_trees(plan)) > MAX_LETTERS:
+        raise Rejected("the texts that are made of one row are longer than is bounded")
     if plan.neighbours is not neighbours:
         raise Rejected("a plan is for other neighbours than the data set has")
     added = tuple(_release(plan, measure, mechanism, rows) for measure, mechanism in _pairs(plan))
@@ -143,7 +125,18 @@ def _derived(plan: Plan, facts: Facts, neighbours: Neighbours) -> Certificate:
     loss = sum((each.loss for each in parts), start=Loss.ZERO)
     if plan.loss != loss:
         raise Rejected("a plan states another loss than its releases have")
-    return Certificate(plan=plan, added=added, widths=found, loss=loss)
+    return Certificate(mechanism=plan, added=added, widths=found, loss=loss, facts=facts)
+
+
+def _trees(plan: Plan) -> Iterator[Tree | None]:
+    """All expressions that engines compute of rows."""
+    yield from trees_of(plan.table)
+    yield plan.where
+    yield from (key.tree for key in plan.keys)
+    for each in plan.measures:
+        yield from (value.of for value in getattr(each.exact, "values", ()) if isinstance(value, Steps))
+        yield getattr(each.exact, "of", None)
+        yield from getattr(each.exact, "conditions", ())
 
 
 def _pairs(plan: Plan) -> Iterable[tuple[Measure, Mechanism]]:
@@ -153,17 +146,24 @@ def _pairs(plan: Plan) -> Iterable[tuple[Measure, Mechanism]]:
 
 
 def _key(key: Key, rows: Ownership) -> None:
-    """Reject a key that is not of the kind it says; of a span, whole numbers, or days by their number."""
+    """Reject a key that is not of the kind it says: of a span, whole numbers, or days of the calendar by their number;
+    of listed values, what an engine can compare with each of them.
+    """
     found = typed(key.tree, rows.kinds)
     days = key.kind == "date" and key.tree.applies == "day number"
-    fits = family(key.kind) == "n" or days if key.span is not None else not days and found in (family(key.kind), "?")
-    if days and key.span is not None:
-        fits = FIRST.toordinal() <= key.span[0] and key.span[1] <= LAST.toordinal()
-    if not fits or (key.span is not None and found not in "n?"):
+    if key.span is not None:
+        low, high = key.span
+        within = not days or (FIRST.toordinal() <= low and high <= LAST.toordinal())
+        fits = key.tree.kind == "integer" and (days or key.kind == "integer") and low <= high and within
+    else:
+        fits = not days and found in (family(key.kind), "?") and key.tree.kind in (key.kind, None)
+    if not fits:
         raise Rejected("a key is not of the kind that it says")
     values = key.values or ()
     if len(set(values)) < len(values) or (key.values is not None and key.span is not None):
         raise Rejected("a group is declared twice")
+    if not listed(values, key.kind):
+        raise Rejected("a group is declared that no row is compared with")
 
 
 def _reads(exact: ExactData, rows: Ownership) -> None:
@@ -192,12 +192,15 @@ def _histogram(exact: ValueHistogram, rows: Ownership) -> None:
 
 def _ladder(exact: Ladder, rows: Ownership) -> None:
     _number(exact.of, rows)
-    for each in exact.rungs:
-        in_steps(each.numerator, each.denominator, Fraction(1))
+    if not listed(exact.rungs, "real"):
+        raise Rejected("a number has more digits than are bounded, or no steps")
 
 
 def _listed(exact: ValueCounts | RegionCounts, rows: Ownership) -> None:
-    if typed(exact.of, rows.kinds) not in (family(exact.kind), "?"):
+    found = typed(exact.of, rows.kinds)
+    if found not in (family(exact.kind), "?") or exact.of.kind not in (exact.kind, None):
+        raise Rejected("what is counted is not of the kind that it says")
+    if not listed(exact.values, exact.kind):
         raise Rejected("what is counted is not of the kind that it says")
 
 
@@ -228,7 +231,7 @@ def _unit(caps: ContributionBounds, rows: Ownership) -> None:
         raise Rejected("contributions are bounded by something that is not the unit")
     if caps.unit is not None and (caps.most_groups < 1):
         raise Rejected("contributions are not bounded")
-    if rows.often > MAX_MEETING * MAX_REPEATED:
+    if rows.repeated > MAX_MEETING * MAX_REPEATED:
         raise Rejected("rows of one unit meet too often")
 
 
@@ -238,7 +241,8 @@ def _release(plan: Plan, measure: Measure, mechanism: Mechanism, rows: Ownership
     added = contribution(exact, plan.caps, grouped=grouped, counts_units=units)
     if added.total < 1:
         raise Rejected("contributions are not bounded")
-    given = releases.Given(exact=exact, added=added, neighbours=plan.neighbours, grouped=grouped)
+    groups = math.prod(key.size for key in plan.keys) if all(key.declared for key in plan.keys) else None
+    given = releases.Given(exact=exact, added=added, neighbours=plan.neighbours, grouped=grouped, groups=groups)
     releases.released(mechanism, given)
     return added
 

@@ -20,8 +20,7 @@ from typing import Any, Protocol
 
 from discreet.core.contribution import ContributionBounds
 from discreet.core.reach import Neighbours
-from discreet.kernel.verdict import Rejected
-from discreet.plan.measures.exact_data import (
+from discreet.kernel.exact_data import (
     DistinctCount,
     ExactData,
     Form,
@@ -33,6 +32,7 @@ from discreet.plan.measures.exact_data import (
     ValueCounts,
     ValueHistogram,
 )
+from discreet.kernel.verdict import Rejected
 
 __all__ = ["Combinations", "Contribution", "Norms", "contribution", "extent", "row_total"]
 
@@ -66,12 +66,13 @@ class Contribution:
     def reach(self, neighbours: Neighbours) -> tuple[Fraction, Fraction]:
         """Bound the ℓ1 and the squared ℓ2 distance of the exact data of neighbours.
 
-        Given    a unit adds a vector c with |c|₁ <= total and each entry in [low, high].
+        Given    a unit adds a vector c with |c|₁ <= total and each entry in [low, high]; and either no entry of any c
+                 is negative, or each c is in the hull of zero and of vectors with one entry, which is low or high.
         Promise  |c|₁ <= total and |c|₂² <= total·largest. For units c and e, one in place of the other, |c - e|₁ <=
                  2·total and |c - e|₂² <= max(2·total·largest, (high - low)²); a single number moves by high - low.
-        Because  |c|₂² is a sum of |cᵢ|·|cᵢ|, each at most |cᵢ|·largest. |c - e|₂² is convex in c and in e, so it is
-                 largest at corners, where each has all of its total in as few entries as can hold it: in entries apart
-                 it is |c|₂² + |e|₂², in one entry and with two signs at most (high - low)².
+        Because  |c|₂² is a sum of |cᵢ|·|cᵢ|, each at most |cᵢ|·largest. Where no entry is negative, c·e >= 0, so
+                 |c - e|₂² <= |c|₂² + |e|₂². In the other case it is convex in c and in e, so it is largest at corners:
+                 low² + high² or twice the larger of them in two entries, (high - low)² in one.
         """
         if self.single:
             far = self.furthest(neighbours)
@@ -149,7 +150,8 @@ def _row_sums(exact: RowSums, caps: ContributionBounds, grouped: bool, _: bool) 
     Because  sums are linear in rows. Where a unit is cut short, either there is one part, whose scaled sum is between m
              times the least and m times the most of a row, as are both roundings of it, those being whole; or no part
              is ever negative, so running totals rise, rounded ones rise too, and the last is at most m times the most
-             that all parts of a row add up to. A sum in grains that moves by x moves by at most x/grain + 1, rounded.
+             that all parts of a row add up to. A sum in grains that moves by x moves by at most x/grain + 1, rounded;
+             such a vector may have entries of both signs, and 2·total bounds the distance of two by itself.
     """
     rows = [extent(exact.forms, exact.values, there) for there in range(len(exact.values) + 1)]
     low = min(0, *(low for each in rows for low, _ in each))
@@ -199,27 +201,32 @@ def extent(forms: Sequence[Form], values: Sequence[Steps], there: int) -> list[t
 
 
 def _enclosed(terms: dict[tuple[int, ...], int], boxes: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """The least and the largest Bernstein coefficient of a polynomial on a box."""
+    """The least and the largest Bernstein coefficient of a polynomial on a box, rounded away from each other."""
     if not terms:
         return 0, 0
     degrees = [max(powers[n] for powers in terms) for n in range(len(boxes))]
-    coefficients = []
-    for place in product(*(range(degree + 1) for degree in degrees)):
-        total = Fraction(0)
-        for powers, weight in terms.items():
-            parts = zip(powers, degrees, place, boxes, strict=True)
-            total += weight * math.prod((_bernstein(p, d, i, *box) for p, d, i, box in parts), start=Fraction(1))
-        coefficients.append(total)
-    return math.floor(min(coefficients)), math.ceil(max(coefficients))
+    shares = [math.lcm(*(math.comb(degree, power) for power in range(degree + 1))) for degree in degrees]
+    tables = [
+        [[_bernstein(power, degree, i, *box) * share // math.comb(degree, power) for power in range(degree + 1)]
+         for i in range(degree + 1)]
+        for degree, share, box in zip(degrees, shares, boxes, strict=True)
+    ]  # fmt: skip
+    whole = [
+        sum(weight * math.prod(map(list.__getitem__, rows, powers)) for powers, weight in terms.items())
+        for rows in product(*tables)
+    ]
+    share = math.prod(shares)
+    return min(whole) // share, -(-max(whole) // share)
 
 
-def _bernstein(power: int, degree: int, i: int, low: int, high: int) -> Fraction:
-    """Bernstein coefficient i, of a degree, of x^power on [low, high]: the blossom of x^power with i ends at `high`."""
-    ways = sum(
+def _bernstein(power: int, degree: int, i: int, low: int, high: int) -> int:
+    """Bernstein coefficient i, of a degree, of x^power on [low, high], times C(degree, power): the blossom of x^power
+    with i ends at `high`.
+    """
+    return sum(
         math.comb(i, j) * math.comb(degree - i, power - j) * high**j * low ** (power - j)
         for j in range(max(0, power - (degree - i)), min(i, power) + 1)
     )
-    return Fraction(ways, math.comb(degree, power))
 
 
 def _unit_count(_: UnitCount, caps: ContributionBounds, grouped: bool, __: bool) -> Contribution:

@@ -8,7 +8,8 @@ Given    every row of a table that is not public belongs to the unit in its unit
          another table that it refers to; or is a unit itself.
 Promise  every row of a relation that passes depends on the rows of one unit and on public tables only, and each column
          in `owners` holds that unit, unchanged and in its stored type; or every row is a unit itself (`rows`); or it is
-         public, and depends on public tables alone. Rows of one unit meet in joins at most `often` times for each.
+         public, and depends on public tables alone. A unit has at most `most` rows; or, where that is None, at most
+         `often` for each that is stored of it in some table.
 Because  of the rule of each node, below. A node of another kind is rejected.
 """
 
@@ -20,11 +21,10 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
-from discreet.catalogue.facts import ColumnFacts, Facts
-from discreet.kernel.types import family, in_steps, typed
-from discreet.kernel.verdict import Rejected
-from discreet.plan.expressions.tree import Field, Tree, conjuncts, fields
-from discreet.plan.relation import (
+from discreet.core.values.kinds import Kind
+from discreet.kernel.expressions import Field, Tree, conjuncts, fields
+from discreet.kernel.facts import ColumnFacts, Facts
+from discreet.kernel.relations import (
     ComputedColumn,
     Join,
     JoinInput,
@@ -34,14 +34,15 @@ from discreet.plan.relation import (
     UnionAll,
     UnitAggregate,
     UnitLimit,
-    node,
 )
-from discreet.sql.types import Kind
+from discreet.kernel.types import family, in_steps, of_kind, typed
+from discreet.kernel.verdict import Rejected
 
 __all__ = ["MAX_MEETING", "MAX_REPEATED", "Ownership", "equalities", "ownership_of"]
 
 MAX_MEETING = 1_000_000  # joined rows of one unit, where each side has a limit
 MAX_REPEATED = 10  # joined rows for each row of a side without one
+SCANNED = 1000  # what a public relation counts for that is compared with each row of a unit
 
 Pairs = frozenset[tuple[Field, Field]]
 
@@ -64,16 +65,22 @@ class Ownership:
     public: bool = False
     rows: bool = False
     once: bool = False  # no unit has two rows
+    most: int | None = None
     often: int = 1
-    unit_reference: tuple[
-        tuple[str, tuple[str, str]], ...
-    ] = ()  # a column, and the key of another table that says whose a row is
+    limits: Mapping[str, int] = field(default_factory=dict)  # columns, and how many rows may share a value of each
+    unique: tuple[str, ...] = ()  # of a public relation: columns that tell its rows apart
+    unit_reference: tuple[tuple[str, tuple[str, str]], ...] = ()  # a column, and a key that says whose a row is
     origins: Mapping[str, Origin] = field(default_factory=dict)
 
     @property
     def columns(self) -> frozenset[str]:
         """The names of its columns."""
         return frozenset(self.kinds)
+
+    @property
+    def repeated(self) -> int:
+        """How many rows of a unit there are at most, or for each that is stored."""
+        return self.often if self.most is None else self.most
 
     def require_columns(self, names: Iterable[str]) -> None:
         """Reject what reads a column that the relation does not have."""
@@ -119,9 +126,15 @@ def ownership_of(relation: Relation, facts: Facts, equal: Pairs = frozenset()) -
     if rule is None:
         raise Rejected("a relation is of a kind that is not known")
     found = rule(relation, facts, equal)
-    if len({each.lower() for each in found.columns}) < len(found.columns):
-        raise Rejected("two columns of a relation differ in the case of their names only, which engines do not see")
+    _apart(found.kinds)
     return found
+
+
+def _apart(columns: Iterable[str]) -> None:
+    """Reject two columns whose names engines do not tell apart."""
+    names = list(columns)
+    if len({each.lower() for each in names}) < len(names):
+        raise Rejected("two columns of a relation differ in the case of their names only, which engines do not see")
 
 
 def _same(a: Origin | None, b: Origin | None) -> bool:
@@ -155,8 +168,10 @@ def _table(name: str, facts: Facts) -> Ownership:
     table = facts[name]
     origins = {each: Origin(table=name, name=each, facts=stored) for each, stored in table.columns.items()}
     kinds = {each: stored.kind for each, stored in table.columns.items()}
-    if table.public or table.unit is None:
-        return Ownership(kinds=kinds, public=table.public, rows=not table.public, origins=origins)
+    if table.public:
+        return Ownership(kinds=kinds, public=True, unique=table.unique, origins=origins)
+    if table.unit is None:
+        return Ownership(kinds=kinds, rows=True, most=1, origins=origins)
     if table.through is not None:
         return Ownership(kinds=kinds, unit_reference=((table.unit, table.through),), origins=origins)
     return Ownership(kinds=kinds, owners=frozenset({table.unit}), origins=origins)
@@ -172,7 +187,7 @@ def _projection(relation: Projection, facts: Facts, _: Pairs) -> Ownership:
 def _computed(found: Ownership, made: tuple[ComputedColumn, ...], unit: str | None, called: str | None) -> Ownership:
     """New columns of the rows of a relation, with its unit under the name `called`."""
     for each in made:
-        if typed(each.tree, found.kinds) not in (family(each.kind), "?"):
+        if typed(each.tree, found.kinds) not in (family(each.kind), "?") or not of_kind(each.tree, each.kind):
             raise Rejected("a column is computed as something that it is not")
     people = bool(found.owners)
     named = unit is not None, called is not None
@@ -185,6 +200,8 @@ def _computed(found: Ownership, made: tuple[ComputedColumn, ...], unit: str | No
         found,
         kinds=_distinct(((each.name, each.kind) for each in made), units),
         owners=frozenset(carried),
+        limits={},
+        unique=(),
         origins={each.name: copied for each in made if (copied := _copied(each, found.origins))} | origins,
     )
 
@@ -201,11 +218,13 @@ def _per_unit(relation: PerUnit, facts: Facts, _: Pairs) -> Ownership:
     """Aggregates of each unit. Because  each row is made of rows that share the unit; without keys, a unit has one."""
     found = ownership_of(relation.source, facts, equalities(relation.where))
     found.tests(relation.where)
+    if relation.unit not in found.owners:
+        raise Rejected("rows are added up within something that is not the unit")
     for each in relation.totals:
         _total(each, found)
     kept = _computed(found, relation.keys, relation.unit, relation.called)
     kinds = _distinct(kept.kinds.items(), ((each.name, each.kind) for each in relation.totals))
-    return replace(kept, kinds=kinds, once=not relation.keys)
+    return replace(kept, kinds=kinds) if relation.keys else replace(kept, kinds=kinds, once=True, most=1, often=1)
 
 
 def _total(total: UnitAggregate, found: Ownership) -> None:
@@ -217,7 +236,7 @@ def _total(total: UnitAggregate, found: Ownership) -> None:
     elif total.function in ("sum", "avg"):
         fits = of in "nb?" and said == "n"
     else:
-        fits = of in (said, "?")
+        fits = of in (said, "?") and total.of is not None and of_kind(total.of, total.kind)
     if not fits or total.low > total.high:
         raise Rejected("an aggregate within a unit is not what it says")
     in_steps(total.low, total.high, total.step)
@@ -233,12 +252,15 @@ def _union(relation: UnionAll, facts: Facts, _: Pairs) -> Ownership:
         raise Rejected("relations are put together whose rows are not about units in one way")
     first = parts[0]
     unit = next(iter(first.owners), "")
-    if any(family(each.kinds[name]) != family(first.kinds[name]) for each in parts for name in first.kinds):
+    if any(each.kinds[name] != first.kinds[name] for each in parts for name in first.kinds if name != unit):
         raise Rejected("relations are put together whose columns are of different kinds")
     if not first.public and not all(_same(each.origins.get(unit), first.origins.get(unit)) for each in parts):
         raise Rejected("relations are put together whose units are stored in different ways")
     origins = {unit: first.origins[unit]} if first.owners else {}
-    return replace(first, once=False, origins=origins, often=sum(each.often for each in parts))
+    every = [each.most for each in parts if each.most is not None]
+    most = sum(every) if len(every) == len(parts) else None
+    often = sum(each.repeated for each in parts)
+    return replace(first, once=False, origins=origins, most=most, often=often, limits={}, unique=())
 
 
 def _unit_limit(relation: UnitLimit, facts: Facts, _: Pairs) -> Ownership:
@@ -254,7 +276,13 @@ def _unit_limit(relation: UnitLimit, facts: Facts, _: Pairs) -> Ownership:
     names = {relation.unit, *relation.columns}
     origins = {name: each for name, each in found.origins.items() if name in names}
     kinds = {name: found.kinds[name] for name in sorted(names)}
-    return replace(found, kinds=kinds, owners=found.owners & names, origins=origins)
+    most = found.most
+    if relation.unit in found.owners:
+        most = relation.most if most is None else min(most, relation.most)
+    limits = {relation.unit: relation.most}
+    return replace(
+        found, kinds=kinds, owners=found.owners & names, origins=origins, most=most, limits=limits, unique=()
+    )
 
 
 def _join(relation: Join, facts: Facts, equal: Pairs) -> Ownership:
@@ -272,9 +300,9 @@ def _join(relation: Join, facts: Facts, equal: Pairs) -> Ownership:
     first, units = parts[0], [n for n, each in enumerate(parts) if not each.public]
     shown = [n for n, each in enumerate(relation.parts) if each.how not in ("semi", "anti")]
     inner = [n for n, each in enumerate(relation.parts) if each.how in ("first", "inner")]
-    _distinct(*(each.kinds.items() for each in parts))
+    _apart(_distinct(*(each.kinds.items() for each in parts)))
     origins = {name: each for part in parts for name, each in part.origins.items()}
-    _conditions(relation, parts)
+    _conditions(relation, parts, origins)
     if units and first.public:
         raise Rejected("a join about units begins with a public relation")
     pairs = equal.union(*(equalities(relation.parts[n].on) for n in inner))
@@ -284,23 +312,25 @@ def _join(relation: Join, facts: Facts, equal: Pairs) -> Ownership:
             raise Rejected("rows of different units may be joined")
     classes = Classes(pairs, origins)
     owners = _owners(0, parts, inner, classes) if units else frozenset()
-    alone = all(n == 0 or _at_most_one(relation.parts[n], parts[n]) for n in shown)
+    alone = all(n == 0 or _at_most_one(relation.parts[n], parts[n], origins) for n in shown)
     if (units and not owners and not first.rows) or (first.rows and not alone):
         raise Rejected("the unit of joined rows is not known")
     alike = {name for n in inner for name in parts[n].columns if any(classes.same(name, each) for each in owners)}
     kinds = {name: kind for n in shown for name, kind in parts[n].kinds.items()}
+    most, often = _repetitions(relation, parts, origins) if units else (None, 1)
     return Ownership(
         kinds=kinds,
         owners=frozenset(alike),
         public=not units,
         rows=first.rows,
         once=first.once and alone,
-        often=max(_max_repetitions(relation, parts), *(each.often for each in parts)),
+        most=most,
+        often=often,
         origins={name: each for name, each in origins.items() if name in kinds},
     )
 
 
-def _conditions(relation: Join, parts: list[Ownership]) -> None:
+def _conditions(relation: Join, parts: list[Ownership], origins: Mapping[str, Origin]) -> None:
     """Reject a join whose inputs are not joined one by one, each under a condition on itself and what is there already.
 
     Because  an engine would not know what to read, or would keep one of the rows that several units have.
@@ -310,49 +340,103 @@ def _conditions(relation: Join, parts: list[Ownership]) -> None:
         if (each.how == "first") != (n == 0):
             raise Rejected("the inputs of a join are not joined one by one")
         Ownership(kinds={**there, **found.kinds}).tests(each.on)
-        if each.single and not _at_most_one(each, found):
+        if each.single and not _at_most_one(each, found, origins):
             raise Rejected("one is kept of rows that are not public, or that the condition does not tell apart")
         if not each.tests_only:
             there |= found.kinds
 
 
-def _at_most_one(part: JoinInput, found: Ownership) -> bool:
+def _at_most_one(part: JoinInput, found: Ownership, origins: Mapping[str, Origin]) -> bool:
     """Return True if a public relation gives each row that it is joined to at most one row.
 
     Because  of its rows that share the columns `single` one is kept, and the condition sets each of these columns equal
-             to something that is read from the other relations.
+             to something that is read from the other relations. Or no two of its rows share the stored values of the
+             columns `unique`, and the condition sets each of these equal to a column of which equal values are the
+             same.
     """
     called = dict(part.names)
-    equal = [pair for each in conjuncts(part.on) if (pair := each.operands("="))]
-    set_ = {
-        one.column
-        for pair in equal
+    same = {
+        one.name
+        for pair in equalities(part.on)
         for one, other in (pair, pair[::-1])
-        if one.column is not None and fields(other) and not fields(other) & found.columns
+        if one.name in found.columns and other.name not in found.columns
+        if _same(_read(one, origins), _read(other, origins))
     }
-    return found.public and bool(part.single) and all(called.get(each) in set_ for each in part.single)
+    keys = ((part.single, _compared(part.on, found.columns)), (found.unique, same))
+    return found.public and any(key and all(called.get(each) in told for each in key) for key, told in keys)
 
 
-def _max_repetitions(relation: Join, parts: list[Ownership]) -> int:
-    """Bound the joined rows of one unit for each row of the side that has most.
+def _repetitions(relation: Join, parts: list[Ownership], origins: Mapping[str, Origin]) -> tuple[int | None, int]:
+    """Bound the joined rows of one unit: in all, if each input has a bound; else for each row of the one that has none.
 
-    Because  there are at most as many as the product of what the sides have of a unit: one row, or as many as a limit
-             leaves. One side may have any number, which are read one by one; two would have the product of whatever is
-             stored. A side that only tests is looked up, and repeats no row, where it is compared by equality alone.
+    Given    each input has at most `most` rows of a unit, or at most so many rows that share a value of a column in
+             `limits`; or any number, as many as are stored.
+    Promise  at most the product of these numbers joined rows of a unit, in this node and above it; MAX_MEETING of
+             them, each at most MAX_REPEATED times. No two inputs have any number.
+    Because  rows that are joined share the unit, or the value of a column that the condition sets equal to something of
+             the others, so each combination of the others meets at most so many rows of an input, or stands alone. A
+             public one gives each row at most one. An input that only tests is looked up, and repeats no row, if its
+             condition is an equality with something of the others, or reads it alone; otherwise all pairs are compared.
     """
-    meeting = [n for n, each in enumerate(relation.parts) if not (each.tests_only and _looked_up(each, parts[n]))]
-    several = [n for n in meeting if not (parts[n].public or parts[n].once or parts[n].rows)]
-    limits = {n: node(relation.parts[n].source).limit for n in meeting}
-    free = [n for n in several if limits[n] is None]
-    product = math.prod(each for each in limits.values() if each is not None)
-    if len(free) > 1 or (free and product > MAX_REPEATED):
+    meeting = {
+        n: _meeting(n, relation, parts, origins)
+        for n, each in enumerate(relation.parts)
+        if not (each.tests_only and _looked_up(each, parts[n]))
+    }
+    free = [n for n, many in meeting.items() if many is None]
+    if not free and all(each.most is None for each in parts):  # limits by keys, of which a unit has any number
+        free = [max(meeting, key=lambda n: meeting[n] or 0)]
+    bounded = {n: many for n, many in meeting.items() if many is not None and n not in free}
+    work = math.prod(bounded.values())
+    if len(free) > 1 or work > (MAX_REPEATED if free else MAX_MEETING * MAX_REPEATED):
         raise Rejected("rows of one unit meet without a limit")
-    return product
+    rows = math.prod(many for n, many in bounded.items() if not relation.parts[n].tests_only)
+    if not free:
+        return rows, rows
+    alone = 2 if relation.parts[free[0]].how == "left" else 1  # rows of the others that meet none of it are there, too
+    return None, alone * rows * parts[free[0]].often
+
+
+def _meeting(n: int, relation: Join, parts: list[Ownership], origins: Mapping[str, Origin]) -> int | None:
+    """How many rows of an input may meet one combination of rows of the others; None for any number."""
+    part, found = relation.parts[n], parts[n]
+    if found.public and part.tests_only:  # the whole relation is compared with each row of the unit
+        return SCANNED
+    if found.public and not _at_most_one(part, found, origins):
+        raise Rejected("rows of a public relation repeat those of a unit without a limit")
+    if found.public or found.most is not None:
+        return 1 if found.public else found.most
+    conditions = [part.on, *(each.on for each in relation.parts if not each.tests_only)]
+    told = set[str]().union(*(_compared(each, found.columns) for each in conditions))
+    return min((many for column, many in found.limits.items() if column in told), default=None)
+
+
+def _compared(condition: Tree | None, own: frozenset[str]) -> set[str]:
+    """The columns of an input that a condition sets equal to something that is read from the others alone."""
+    pairs = [pair for each in conjuncts(condition) if (pair := each.operands("="))]
+    return {
+        one.column
+        for pair in pairs
+        for one, other in (pair, pair[::-1])
+        if one.column is not None and one.column in own and fields(other) and not fields(other) & own
+    }
 
 
 def _looked_up(part: JoinInput, found: Ownership) -> bool:
-    """Return True if each condition of a join input is an equality, or reads that input alone."""
-    return all(each.operands("=") or fields(each) <= found.columns for each in conjuncts(part.on))
+    """Return True if an engine finds the rows of a join input by a hash, or once for all: each of its conditions is an
+    equality of something of it with something of the others, or reads it alone.
+    """
+    own = found.columns
+    return all(_across(each, own) or fields(each) <= own for each in conjuncts(part.on))
+
+
+def _across(condition: Tree, own: frozenset[str]) -> bool:
+    """Return True if a condition sets something of one input equal to something of the others."""
+    pair = condition.operands("=")
+    return bool(pair) and any(
+        fields(one) and fields(one) <= own and fields(other) and not fields(other) & own
+        for one, other in (pair, pair[::-1])
+    )
 
 
 def _named(part: JoinInput, found: Ownership) -> Ownership:
@@ -369,6 +453,7 @@ def _named(part: JoinInput, found: Ownership) -> Ownership:
         rows=found.rows or (found.once and not owners),
         unit_reference=tuple((called[each], to) for each, to in found.unit_reference if each in called),
         origins={called[name]: each for name, each in found.origins.items() if name in called},
+        limits={called[name]: many for name, many in found.limits.items() if name in called},
     )
 
 

@@ -16,12 +16,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from discreet.core.contribution import ContributionBounds
 from discreet.kernel.contribution import row_total
-from discreet.kernel.verdict import Rejected
-from discreet.plan.measures.exact_data import (
+from discreet.kernel.exact_data import (
     CODE_WORD,
     ExactData,
     Form,
@@ -30,7 +29,9 @@ from discreet.plan.measures.exact_data import (
     RowSums,
     ValueHistogram,
 )
-from discreet.plan.relation import Relation, UnitAggregate, node
+from discreet.kernel.plan import Key
+from discreet.kernel.relations import Relation, UnitAggregate, node
+from discreet.kernel.verdict import Rejected
 
 __all__ = ["LARGEST", "ROWS", "Width", "fitting", "running_totals", "widths"]
 
@@ -49,13 +50,6 @@ class Width(NamedTuple):
     def fits(self) -> bool:
         """True if so many bits hold the number."""
         return self.most <= LARGEST[self.bits]
-
-
-class Key(Protocol):
-    """A key of a plan: between which whole numbers its values are, if they are."""
-
-    @property
-    def span(self) -> tuple[int, int] | None: ...
 
 
 def fitting(found: Sequence[Width]) -> tuple[Width, ...]:

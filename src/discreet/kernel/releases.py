@@ -14,6 +14,16 @@ from discreet.core.contribution import ContributionBounds
 from discreet.core.mechanism import Mechanism, Then
 from discreet.core.reach import Neighbours
 from discreet.kernel.contribution import Combinations, Contribution
+from discreet.kernel.exact_data import (
+    DistinctCount,
+    ExactData,
+    Ladder,
+    RegionCounts,
+    RowSums,
+    UnitCount,
+    ValueCounts,
+    ValueHistogram,
+)
 from discreet.kernel.verdict import Rejected
 from discreet.matrix.mechanism import Combined
 from discreet.mechanisms.grid import WHOLE
@@ -26,16 +36,6 @@ from discreet.mechanisms.selection.mode import Modes
 from discreet.mechanisms.selection.selection import Exponential, PermuteAndFlip, Selection
 from discreet.mechanisms.selection.top_k import TopKRanking
 from discreet.mechanisms.threshold import GaussianThreshold, Threshold
-from discreet.plan.measures.exact_data import (
-    DistinctCount,
-    ExactData,
-    Ladder,
-    RegionCounts,
-    RowSums,
-    UnitCount,
-    ValueCounts,
-    ValueHistogram,
-)
 
 __all__ = ["Given", "naming", "released"]
 
@@ -48,11 +48,20 @@ class Given:
     added: Contribution
     neighbours: Neighbours
     grouped: bool
+    groups: int | None  # None where keys are private
 
     def need(self, holds: bool, rule: str) -> None:
         """Reject the plan unless a rule holds."""
         if not holds:
             raise Rejected(rule)
+
+    def need_groups(self, cells: int) -> None:
+        """Reject a release of so many numbers unless there is one for each declared group.
+
+        Because  a mechanism that takes another number of them fails, and so would one of as many as data have groups.
+        """
+        single = self.exact.sums is None or len(self.exact.sums.forms) == 1
+        self.need(single and cells == self.groups, "a release is of other groups than the plan has")
 
 
 def released(mechanism: Mechanism, given: Given) -> None:
@@ -69,6 +78,10 @@ def naming(threshold: Threshold | GaussianThreshold, caps: ContributionBounds, n
     """Reject a threshold for private keys that was told of fewer groups of one unit than count.
 
     Because  a unit adds one to the number of units of at most g groups, and a threshold is private for `keys` of them.
+             What is released of the named groups has to be private only where both neighbours can name them. Where one
+             has no unit in a group, it never names it, so all that the other releases with that name, whatever it is,
+             lies within the δ of the names: of P' <= e^ε·P + excess over all names, whose sum of excesses is at most
+             δ, these have P = 0 and count in full (`tests/kernel/test_private_keys.py` adds it up).
     """
     known = type(threshold) in (Threshold, GaussianThreshold)
     if not known or threshold.keys < caps.most_groups or threshold.neighbours is not neighbours:
@@ -90,6 +103,7 @@ def _combined(mechanism: Combined, given: Given) -> None:
              in ℓ1, of one sign where units are replaced. Strategies are matrices of whole numbers over all groups.
     """
     added = given.added
+    given.need_groups(mechanism.cells)
     given.need(mechanism.rows >= added.total, "one unit adds more than combinations were priced for")
     given.need(added.one_sign or given.neighbours is Neighbours.ADD_REMOVE, "a replaced unit adds with both signs")
     for strategy, part in zip(mechanism.strategies, mechanism.parts, strict=True):
@@ -130,6 +144,7 @@ def _places(mechanism: TopKRanking, given: Given) -> None:
     """
     choose, far = mechanism.choose, given.added.furthest(given.neighbours)
     _selection(choose, given)
+    given.need_groups(mechanism.among)
     given.need(choose.sensitivity >= far, "one unit moves a score further than a choice was priced for")
     together = given.added.one_sign and given.neighbours is Neighbours.ADD_REMOVE
     given.need(together or not choose.monotone, "scores that may move apart are said to move together")

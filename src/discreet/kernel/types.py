@@ -9,36 +9,58 @@ letters that a text is filled up to, patterns that are searched for.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, datetime
 from fractions import Fraction
-from typing import NamedTuple
+from itertools import pairwise
+from typing import Any, NamedTuple
 
+from discreet.core.values.calendar import PARTS, SECONDS, TIMES, UNITS
+from discreet.core.values.kinds import Kind
+from discreet.kernel.expressions import Apply, Field, Literal, Tree
 from discreet.kernel.verdict import Rejected
-from discreet.plan.expressions.tree import Apply, Field, Literal, Tree
-from discreet.sql.calendar import PARTS, SECONDS, TIMES, UNITS
-from discreet.sql.types import Kind
 
-__all__ = ["FARTHEST", "SIGNATURES", "family", "in_steps", "typed"]
+__all__ = [
+    "FARTHEST",
+    "GROWING",
+    "MAX_LETTERS",
+    "MAX_PATTERN",
+    "SEARCHED",
+    "SIGNATURES",
+    "family",
+    "grows",
+    "in_steps",
+    "is_fast_pattern",
+    "letters_made",
+    "listed",
+    "of_kind",
+    "typed",
+]
 
 FARTHEST = 36_500_000  # days that additions may lead away from the years 1 to 9999; engines know ten times as many
 COMPUTED_DAYS = 10**6  # that one addition of a computed number may lead: it is cast to six digits
 MAX_FILLED = 1000  # letters that a text is filled up to
 MAX_PATTERN = 200  # letters of a pattern
-MAX_DIGITS = 256  # binary digits of the ends and of the step of a number
+SEARCHED = 50  # … that is looked for at every place, with _ in it
+MAX_DIGITS = 256  # binary digits of a constant and of a step
+MAX_END = 1 << 53  # of what is taken in steps: beyond it, doubles do not tell whole numbers apart
+MAX_BYTES = 2000  # of a value that is listed, and one more: longer texts are read as something else
+MAX_LETTERS = 1 << 16  # of all texts that are made for one row: engines make those of thousands of rows at a time
+READ_LETTERS, JOINED_LETTERS, PRINTED_LETTERS = 2000, 1000, 64  # of a column, of a part of a text, of a number
 MAX_CUT = 10_000  # places of a text where it is cut
 DAYS = {"add months": Fraction(31), "add days": Fraction(1), "add microseconds": Fraction(1, 86_400_000_000)}
 FAMILIES: dict[str | None, str] = {
     "integer": "n", "real": "n", "text": "t", "boolean": "b", "date": "d", "timestamp": "s", None: "?",
 }  # fmt: skip
-
-
+GROWING = frozenset({"||", "concat", "replace", "lpad", "rpad"})  # whose text may be longer than those in it
 CASTS = dict.fromkeys("nb", "nbt") | dict.fromkeys("ds", "dst") | {"t": "nbtds"}  # to what a family may be cast
 
 
 class Signature(NamedTuple):
     """The families of the arguments of a function, the last repeated where it may be, and of its value.
 
-    n: numbers, t: texts, b: true or false, d: dates, s: timestamps, m: dates or timestamps, v: values of one family.
+    n: numbers, t: texts, b: true or false, d: dates, s: timestamps, m: dates or timestamps, v: values of one family, o:
+    those of them that have an order and are no texts, f: the family of the first argument.
     """
 
     arguments: str
@@ -68,9 +90,9 @@ SIGNATURES: dict[str, Signature] = {
         "vvv>b": ("between",),
         "bb>b": ("and", "or"),
         "b>b": ("not",),
-        "vb>b": ("is",),
-        "v+>v": ("coalesce", "least", "greatest"),
-        "vv>v": ("nullif",),
+        "v+>v": ("coalesce",),
+        "o+>v": ("least", "greatest"),
+        "vv>f": ("nullif",),
         "tt>b": ("like", "ilike", "contains", "starts_with", "ends_with"),
         "tt>t": ("||",),
         "t+>t": ("concat",),
@@ -104,6 +126,14 @@ def family(kind: Kind | None) -> str:
     return FAMILIES[kind]
 
 
+READABLE: dict[Kind | None, tuple[Kind, ...]] = {"real": ("integer",)}  # kinds, and which others are read as them
+
+
+def grows(tree: Tree) -> bool:
+    """True if a text may be longer than each text in it; engines cut it where it is carried from row to row."""
+    return tree.kind == "text" and (tree.applies in GROWING or any(map(grows, tree.children)))
+
+
 def typed(tree: Tree, kinds: Mapping[str, Kind | None]) -> str:
     """The family of the values of an expression over columns of these kinds; reject one that could fail on a row.
 
@@ -117,16 +147,51 @@ def typed(tree: Tree, kinds: Mapping[str, Kind | None]) -> str:
 
 def _written(constant: Literal) -> None:
     """Reject a number that is written with more digits than doubles have room for."""
-    number = constant.value
-    parts = (number.numerator, number.denominator) if isinstance(number, int | Fraction) else (0, 1)
-    in_steps(*parts, Fraction(1))
+    if isinstance(constant.value, int | Fraction) and not _short(constant.value):
+        raise Rejected("a number has more digits than are bounded, or no steps")
 
 
 def in_steps(low: int, high: int, step: Fraction) -> None:
-    """Reject numbers that are taken in steps, between two ends, where doubles have no room for these."""
-    digits = max(abs(low), abs(high), step.numerator, step.denominator).bit_length()
-    if step <= 0 or digits > MAX_DIGITS:
+    """Reject numbers that are taken in steps, between two ends, where doubles do not tell these apart.
+
+    Because  an engine compares a double with both ends, before it is a whole number: beyond 2^53, one that is outside
+             would pass, and its difference from an end would fit no type.
+    """
+    whole = type(low) is int and type(high) is int and max(abs(low), abs(high)) <= MAX_END
+    if not whole or step <= 0 or not _short(step):
         raise Rejected("a number has more digits than are bounded, or no steps")
+
+
+def _short(number: Fraction | int) -> bool:
+    return max(abs(number.numerator), number.denominator).bit_length() <= MAX_DIGITS
+
+
+def of_kind(tree: Tree, kind: Kind | None) -> bool:
+    """True if the values of an expression are of a kind, as engines store it: whole numbers may be read as doubles."""
+    return tree.kind in (kind, None) or (tree.kind, kind) == ("integer", "real")
+
+
+LISTED: dict[str, tuple[type, ...]] = {
+    "integer": (int,), "real": (int, Fraction), "text": (str,), "boolean": (bool,), "date": (date,),
+    "timestamp": (datetime,),
+}  # fmt: skip
+
+
+def listed(values: Sequence[Any], kind: Kind) -> bool:
+    """True if listed values are of a kind, each once, and no longer than what is read of a row.
+
+    Because  an engine compares a row with all of them in the type of one of them: a text among numbers would fail on
+             some row, and what is longer than what is read would never be met, or sometimes.
+    """
+    types = LISTED.get(kind, ())
+    known = all(type(each) in types for each in values)
+    return known and len(set(values)) == len(values) and all(map(_fits, values))
+
+
+def _fits(value: Any) -> bool:
+    if isinstance(value, str):
+        return len(value.encode(errors="surrogatepass")) < MAX_BYTES
+    return abs(value) < 1 << 63 if type(value) is int else not isinstance(value, Fraction) or _short(value)
 
 
 class Value(NamedTuple):
@@ -138,7 +203,7 @@ class Value(NamedTuple):
 
 def _node(part: Tree, inner: list[Value], kinds: Mapping[str, Kind | None]) -> Value:
     if type(part) is Field:
-        if part.name not in kinds or (kinds[part.name] is not None and family(kinds[part.name]) != family(part.kind)):
+        if part.name not in kinds or kinds[part.name] not in (None, part.kind, *READABLE.get(part.kind, ())):
             raise Rejected("a column is read as something that it is not")
         return Value(family(part.kind))
     if type(part) is Literal:
@@ -163,6 +228,10 @@ def _applied(part: Apply, inner: list[str]) -> str:
         conditions = list(range(0, last, 2))
         _need(len(inner) >= 2 and all(inner[i] in "b?" for i in conditions))
         return _one([inner[i] for i in range(len(inner)) if i not in conditions], said)
+    if part.function == "is":
+        truth = len(inner) == 2 and part.arguments[1].is_constant and inner[0] in ("b", "?") and inner[1] == "b"
+        _need(truth or (len(inner) == 2 and inner[1] == "?" and part.arguments[1].is_constant))
+        return said
     if part.function == "cast":
         _need(len(inner) == 1 and (inner[0] == "?" or said in CASTS[inner[0]]))
         return said
@@ -173,13 +242,17 @@ def _applied(part: Apply, inner: list[str]) -> str:
     wanted = signature.arguments + signature.arguments[-1] * (len(inner) - len(signature.arguments))
     values = []
     for want, found in zip(wanted, inner, strict=False):
-        if want == "v":
+        if want in "vo":
+            _need(want == "v" or found in "nds?")
             values.append(found)
         else:
             _need(found in {"m": "ds?"}.get(want, want + "?"))
     shared = _one(values, said if signature.value == "v" else None) if values else "?"
     if signature.value == "v":
         return shared
+    if signature.value == "f":
+        _need(inner[0] in (said, "?"))
+        return said
     _need(said in {"m": "ds"}.get(signature.value, signature.value))
     return said
 
@@ -245,11 +318,25 @@ def _split(part: Apply) -> None:
 
 
 def _pattern(part: Apply) -> None:
-    pattern = part.arguments[1].literal
-    if part.arguments[1].is_constant and pattern is not None and len(str(pattern)) > MAX_PATTERN:
-        raise Rejected("a pattern is longer than is bounded")
     if not part.arguments[1].is_constant:
         raise Rejected("a pattern is read from rows")
+    pattern = str(part.arguments[1].literal)
+    if len(pattern) > MAX_PATTERN or not is_fast_pattern(pattern):
+        raise Rejected("a pattern is longer than is bounded")
+
+
+def is_fast_pattern(pattern: str) -> bool:
+    """Return True if an engine compares a text with a pattern in few steps for each letter of the text.
+
+    Given    a pattern without _ is looked for part by part, from left to right, once; one with _ at every place that a
+             % leaves open, and from there on at every place of the next %: for k of them, in n^k times its length
+             steps for n letters.
+    Promise  at most n · MAX_PATTERN steps for each row, n being what is read of a text.
+    Because  a % at the end is met by anything, so only those before it count: none or one of them, and then of
+             SEARCHED letters.
+    """
+    open_ = sum(a == "%" for a, b in pairwise(pattern.rstrip("%") + " ") if b != "%")
+    return "_" not in pattern or not open_ or (open_ == 1 and len(pattern) <= SEARCHED)
 
 
 def _digits(part: Apply) -> None:
@@ -283,4 +370,59 @@ BOUNDS: dict[str, Callable[[Apply], None]] = {
     "extract": _named_part,
     "date_trunc": _named_part,
     "date_diff": _named_part,
+}
+
+
+# ── letters ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+KEPT = ("case", "coalesce", "nullif")  # whose text is one of their arguments
+
+
+class Letters(NamedTuple):
+    """Of an expression: the letters of its value, if it is a text, and of all texts that are made for it."""
+
+    own: int
+    made: int
+
+
+def letters_made(trees: Iterable[Tree | None]) -> int:
+    """Bound the letters of all texts that an engine makes of one row for these expressions.
+
+    Promise  memory: an engine computes expressions for a few thousand rows at a time and keeps what it made until the
+             next, also where one unit has all of these rows. So that is at most so many times MAX_LETTERS letters.
+    Because  of a column READ_LETTERS are read; a function makes a text no longer than its arguments, but for those that
+             join texts, of JOINED_LETTERS each, that fill them up to a length, or that replace parts of them.
+    """
+    return sum(tree.fold(_letters).made for tree in trees if tree is not None)
+
+
+def _letters(part: Tree, inner: list[Letters]) -> Letters:
+    made = sum(each.made for each in inner)
+    function = part.applies
+    if function is None:
+        text = len(part.literal) if isinstance(part.literal, str) else READ_LETTERS
+        return Letters(text if part.kind == "text" else PRINTED_LETTERS, 0)
+    own = max((each.own for each in inner), default=PRINTED_LETTERS)
+    if function in ("||", "concat"):
+        own = sum(min(each.own, JOINED_LETTERS) for each in inner)
+    elif function in MADE:
+        own = MADE[function](part)
+    if function == "ilike":
+        return Letters(PRINTED_LETTERS, made + own)
+    if part.kind != "text":
+        return Letters(PRINTED_LETTERS, made)
+    return Letters(own, made + (0 if function in KEPT else own))
+
+
+def _left(part: Apply) -> int:
+    return min(_whole(part.arguments[-1]) or 0, READ_LETTERS)
+
+
+MADE: dict[str, Callable[[Any], int]] = {
+    "replace": lambda _: 16 * JOINED_LETTERS,
+    "lpad": lambda part: _whole(part.arguments[1]) or 0,
+    "rpad": lambda part: _whole(part.arguments[1]) or 0,
+    "left": _left,
+    "right": _left,
+    "substring": lambda part: _left(part) if len(part.arguments) > 2 else READ_LETTERS,
 }

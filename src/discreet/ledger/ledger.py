@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from discreet.core.exact import Number, positive_integer
 from discreet.core.loss import Budget, Loss, Remaining
-from discreet.core.mechanism import ROWS, Mechanism
+from discreet.core.mechanism import ROWS, Certified, Mechanism, Offered
 from discreet.core.reach import neighbourhood
 from discreet.core.record import write
 from discreet.errors import FAILED, Broken, Failure, Interrupted, NotAllowed, NotUnderstood, Stopped
@@ -37,6 +37,7 @@ __all__ = ["Balance", "Ledger", "Verified"]
 
 LINE = 1000  # characters of a name, a key or a version
 MAX_ANSWER_BYTES = 1 << 26  # bytes of a kept answer
+Payable = Mechanism | Certified
 PROTECTS = f'protects={{"visits": "unit patient_id", "codes": "public", "wards": "{ROWS}"}}'
 
 
@@ -79,16 +80,17 @@ class Ledger:
     """The budget of a data set: what was spent, and what is left, durable and checked.
 
     `where` is a file, a postgresql:// address, or None for a ledger in memory. The first time a data set is named it
-    needs a budget; later that budget must be the one on record (`amend` changes it, on record). `analysts` have budgets
-    of their own inside it; once there are any, no other analyst can spend. `families` are budgets that several data
-    sets about the same units share. `neighbours` ("add-remove") and `unit` ("person") say what a loss is about, for
-    good. `protects` names the unit of each table ("unit patient_id", "unit order_id -> orders.id", "public", "every row
-    is a unit"); the first time it is put on record, and must agree with the record later (see `protection`). After so
-    many `failures` of an engine the data set stops until `resume`; each failure can reveal one bit about the data,
-    which no budget counts. `marks` is the folder of high-water marks. Without a data set a ledger can only be read;
-    with `older`, also where it is older than its mark (`missing` says what is not there). Opening folds the entries
-    since the last checkpoint, or all where there is none that can be believed (see `checkpoint` for what is not looked
-    at then, and found by `verify`); `progress` is told how many entries of how many are done.
+    needs a budget; later that budget must be the one on record (`amend` changes it, on record). `analysts` have
+    budgets of their own inside it; once there are any, no other analyst can spend. `families` are budgets that several
+    data sets about the same units share. `neighbours` ("add-remove") and `unit` ("person") say what a loss is about,
+    for good. `protects` names the unit of each table ("unit patient_id", "unit order_id -> orders.id", "public",
+    "every row is a unit"); the first time it is put on record, and must agree with the record later (see
+    `protection`). After so many `failures` of an engine the data set stops until `resume`; which question failed first
+    can reveal something about the data that no budget counts. `marks` is the folder of high-water marks. Without a
+    data set a ledger can only be read; with `older`, also where it is older than its mark (`missing` says what is not
+    there). Opening folds the entries since the last checkpoint, or all where there is none that can be believed (see
+    `checkpoint` for what is not looked at then, and found by `verify`); `progress` is told how many entries of how
+    many are done.
 
     A ledger belongs to its owner: a file that no other user can read. Ledgers of format 1 (0.1.0) had a hash of the
     data in the place of a version. They are read, and what was spent stays spent; but their data get a name like any
@@ -154,11 +156,12 @@ class Ledger:
 
     # ── spending ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def spend(self, mechanism: Mechanism, *, analyst: str = "", key: str | None = None, version: str = "") -> Receipt:
+    def spend(self, mechanism: Payable, *, analyst: str = "", key: str | None = None, version: str = "") -> Receipt:
         """Charge for a mechanism; return when the charge is on disk.
 
         Given    `key` names the question and `version` the state of the data it is asked of. Analysts see the version,
-                 so it is no function of rows: a date that you choose, or what `Ledger.version` returns.
+                 so it is no function of rows: a date that you choose, or what `Ledger.version` returns. For a plan its
+                 certificate is passed; the plan alone is refused, unless it was answered before.
         Promise  no budget is ever exceeded, also if others spend at the same time; and a question is paid once: if it
                  was answered before on this version, the receipt holds that answer and nothing is charged.
         Because  the caps are checked against the whole history inside the one transaction that writes. A question that
@@ -166,10 +169,10 @@ class Ledger:
                  opens the data inside `answer` only, which shows nothing that is not kept, and keeps one. Without a key
                  every spending is a question of its own.
         """
-        return self._spend([[self._charge(mechanism, key, analyst, version)]])[0]
+        return self._spend([[self._offer(mechanism, key, analyst, version)]])[0]
 
     def spend_all(
-        self, choices: Sequence[Sequence[tuple[Mechanism, str | None]]], *, analyst: str = "", version: str = ""
+        self, choices: Sequence[Sequence[tuple[Payable, str | None]]], *, analyst: str = "", version: str = ""
     ) -> list[Receipt]:
         """Charge for several questions together, all or none; for each choice the first alternative that has room.
 
@@ -181,25 +184,26 @@ class Ledger:
                 code="wrong-argument",
                 instead='spend_all([[(mechanism, "key")]])',
             )
-        return self._spend([[self._charge(*each, analyst, version) for each in choice] for choice in choices])
+        return self._spend([[self._offer(*each, analyst, version) for each in choice] for choice in choices])
 
-    def _spend(self, choices: Sequence[Sequence[Charge]]) -> list[Receipt]:
+    def _spend(self, choices: Sequence[Sequence[transactions.Offer]]) -> list[Receipt]:
         return self._journal.turn(lambda turn: transactions.charge(turn, choices))
 
-    def _charge(self, mechanism: Mechanism, key: str | None, analyst: str, version: str) -> Charge:
+    def _offer(self, payable: Payable, key: str | None, analyst: str, version: str) -> transactions.Offer:
         dataset = self._dataset()
-        if not isinstance(mechanism, Mechanism):
+        offered = getattr(payable, "offered", None)
+        if not isinstance(offered, Offered):
             raise NotUnderstood(
                 "only a mechanism can be paid for.", code="wrong-argument", instead="ledger.spend(dp.Laplace(…))"
             )
-        text = write(mechanism)
+        text = write(offered.mechanism)
         try:
             _, (pure, rho, event) = transactions.decode(text)
         except (ValueError, TypeError, AttributeError) as problem:
             raise NotUnderstood(
                 "this mechanism is not in order.", code="wrong-argument", instead="build it as docs/mechanisms.md shows"
             ) from problem
-        return Charge(
+        charge = Charge(
             dataset=dataset,
             version=_name(version, "version", empty=True),
             analyst=_name(analyst, "analyst", empty=True),
@@ -209,6 +213,13 @@ class Ledger:
             rho=rho,
             event=event,
         )
+        if offered.loss is not None and Charge.price(offered.loss) != (pure, rho, event):
+            raise NotAllowed(
+                "the certificate is of another loss than the mechanism has.",
+                code="not-certified",
+                instead="check the plan that you pay for",
+            )
+        return transactions.Offer(charge, offered.loss is not None)
 
     def version(self, fingerprint: str) -> str:
         """Return the random name, for charges and receipts, of the state of the data that has this fingerprint.

@@ -26,6 +26,7 @@ from discreet.ledger.receipt import Receipt
 __all__ = [
     "AccountCaps",
     "DatasetTerms",
+    "Offer",
     "accept_loss",
     "audit",
     "charge",
@@ -140,7 +141,14 @@ def _kin(state: State, fact: Dataset) -> None:
             )
 
 
-def charge(journal: Journal, choices: Sequence[Sequence[Charge]]) -> list[Receipt]:
+class Offer(NamedTuple):
+    """A charge that a caller would pay, and whether the loss of its mechanism can be believed."""
+
+    charge: Charge
+    certified: bool
+
+
+def charge(journal: Journal, choices: Sequence[Sequence[Offer]]) -> list[Receipt]:
     """Charge for several questions, or find those that were paid before. Of each choice the first alternative that has
     room, beside those before it, is taken.
 
@@ -158,10 +166,10 @@ def charge(journal: Journal, choices: Sequence[Sequence[Charge]]) -> list[Receip
     return [_receipt(journal, fact) for fact in decided]
 
 
-def _first(journal: Journal, choice: Sequence[Charge], spent: Loss, new: dict[str, Charge]) -> tuple[Charge, Loss]:
+def _first(journal: Journal, choice: Sequence[Offer], spent: Loss, new: dict[str, Charge]) -> tuple[Charge, Loss]:
     """Return the first charge that has room, and its cost; where the data set has stopped, the first with an answer."""
     state, refused = journal.state, None
-    for fact in choice:
+    for fact, certified in choice:
         _admissible(state, fact)
         paid = None if fact.name is None else journal.find(fact.name)
         together = None if fact.name is None else new.get(fact.name)
@@ -175,12 +183,23 @@ def _first(journal: Journal, choice: Sequence[Charge], spent: Loss, new: dict[st
             if paid is not None or together is not None:
                 return fact, Loss.ZERO
             if not isinstance(refused, Stopped):
+                _believed(certified)
                 state.admit(fact, spent)
                 return fact, fact.cost
         except (BudgetExceeded, Stopped) as refusal:
             refused = refused or refusal
     assert refused is not None
     raise refused
+
+
+def _believed(certified: bool) -> None:
+    """Refuse to charge for a plan that the kernel did not check: what it says of its own loss proves nothing."""
+    if not certified:
+        raise NotAllowed(
+            "a plan is paid for by its certificate.",
+            code="not-certified",
+            instead="ledger.spend(check(plan, catalogue)), of discreet.kernel.check",
+        )
 
 
 def _admissible(state: State, fact: Charge) -> None:

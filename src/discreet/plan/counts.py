@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from discreet.kernel.expressions import Apply, Literal, Tree
 from discreet.plan.draft import Draft
-from discreet.plan.expressions.tree import Apply, Literal, Tree
 from discreet.plan.measures.count_batch import CountBatch
 from discreet.plan.measures.statistic import ROWS, Statistic
 from discreet.plan.plan import Plan

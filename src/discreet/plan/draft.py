@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from discreet.catalogue.schema import Catalogue, Table
 from discreet.core.contribution import ContributionBounds, Setting
 from discreet.core.laws.law import NoiseFamily
+from discreet.kernel.expressions import Tree
+from discreet.kernel.plan import Key
+from discreet.kernel.relations import Relation, trees_of
 from discreet.plan.expressions.functions import searched_columns
-from discreet.plan.expressions.tree import Tree
 from discreet.plan.measures.measure import Measure
-from discreet.plan.plan import Key, Population
+from discreet.plan.plan import Population
 from discreet.plan.reading import Reading
-from discreet.plan.relation import Relation, trees_of
 from discreet.sql import query as q
 
 __all__ = ["Alternative", "Draft"]

@@ -2,7 +2,7 @@
 
     >>> from discreet.core.record import write
     >>> from discreet.plan.outline import leaves
-    >>> from discreet.plan.expressions.tree import Apply, Field, Literal
+    >>> from discreet.kernel.expressions import Apply, Field, Literal
     >>> age = Field(name="age", kind="integer")
     >>> old, young = (Apply(function=f, arguments=(age, Literal(value=40)), kind="boolean") for f in (">", "<="))
     >>> leaves(write(old)) == leaves(write(young))
@@ -30,9 +30,9 @@ from typing import Any, NamedTuple
 
 from discreet.core import record
 from discreet.errors import Refusal
+from discreet.kernel.expressions import Tree, conjunction, conjuncts, fields
 from discreet.plan.counts import counted_conditions
 from discreet.plan.draft import Draft
-from discreet.plan.expressions.tree import Tree, conjunction, conjuncts, fields
 from discreet.plan.measures.statistic import ROWS, UNITS
 from discreet.plan.plan import Population
 from discreet.plan.regions import EXACT, regions

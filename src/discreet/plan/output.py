@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.core.values.kinds import Kind
 from discreet.plan.draft import Draft
 from discreet.plan.plan import Plan
 from discreet.postprocess.intervals import Box, interval_of, over_released, released_names
@@ -19,7 +20,6 @@ from discreet.postprocess.query import check, keeps_rows
 from discreet.postprocess.sizes import check_sizes
 from discreet.postprocess.table import ROW, Given
 from discreet.sql import query as q
-from discreet.sql.types import Kind
 
 __all__ = ["OutputColumns", "check_output", "output_columns"]
 

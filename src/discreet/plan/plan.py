@@ -11,7 +11,6 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from functools import lru_cache
 from itertools import product
 from typing import Any, NamedTuple
@@ -27,15 +26,15 @@ from discreet.core.once import once
 from discreet.core.reach import Neighbours, neighbourhood
 from discreet.core.record import recorded, write
 from discreet.errors import NotUnderstood
+from discreet.kernel.expressions import Tree, Value
+from discreet.kernel.plan import ExactResult, Key
+from discreet.kernel.relations import Relation, origins, owners, tables_of
 from discreet.mechanisms.threshold import GaussianThreshold, Threshold
 from discreet.plan.estimates.group_sums import Merge
-from discreet.plan.expressions.tree import Tree, Value
 from discreet.plan.measures import KINDS
 from discreet.plan.measures.measure import Measure, Measurement, MeasurementOf
-from discreet.plan.relation import Relation, origins, owners, tables_of
-from discreet.sql.types import Kind
 
-__all__ = ["MAX_CELLS", "ExactResult", "Key", "Plan", "Population", "Released", "grouped"]
+__all__ = ["MAX_CELLS", "Plan", "Population", "Released", "grouped"]
 
 MAX_CELLS = 1_000_000  # groups of declared keys
 
@@ -51,14 +50,6 @@ class Population(NamedTuple):
     keys: tuple[Key, ...]
 
 
-class ExactResult(NamedTuple):
-    """Exact data that an engine returns: for private keys, which there are and how many units share each; and sums."""
-
-    keys: tuple[tuple[Value, ...], ...]
-    units: Integers
-    sums: tuple[Any, ...]  # for each measure its parts, by group, or whatever its mechanism takes
-
-
 class Released(NamedTuple):
     """A release: the keys, and for each measure its noisy parts, by group."""
 
@@ -68,46 +59,6 @@ class Released(NamedTuple):
     def merged(self, merge: Merge) -> Released:
         """Return the release of rows that add up some of these groups."""
         return Released(merge.keys, tuple(merge.sums(each) for each in self.sums))
-
-
-@recorded("key/1")
-@dataclass(frozen=True, kw_only=True)
-class Key:
-    """A key that rows are grouped by. Its values are declared (listed, or whole numbers of a span), or private.
-
-    Dates of a span are grouped by the number of their day; see `sql/calendar`.
-    """
-
-    tree: Tree
-    kind: Kind
-    values: tuple[Value, ...] | None = None
-    span: tuple[int, int] | None = None
-
-    @property
-    def declared(self) -> bool:
-        """Return True if all values are declared; otherwise they are private."""
-        return self.values is not None or self.span is not None
-
-    @once
-    def domain(self) -> tuple[Value, ...]:
-        """Return all declared values, in order."""
-        if self.values is not None:
-            return self.values
-        return tuple(map(self.value, range(self.span[0], self.span[1] + 1))) if self.span else ()
-
-    def value(self, grouped: Any) -> Any:
-        """Return the value that rows are grouped by, as it is shown; a day outside the span stays a number, no key.
-
-        Because  rows of other groups than the declared ones may be among what an engine finds, and no calendar has all
-                 their days.
-        """
-        inside = grouped is not None and self.span is not None and self.span[0] <= grouped <= self.span[1]
-        return date.fromordinal(grouped) if inside and self.kind == "date" else grouped
-
-    @property
-    def size(self) -> int:
-        """Return how many values are declared."""
-        return self.span[1] - self.span[0] + 1 if self.span else len(self.values or ())
 
 
 @dataclass(frozen=True)
@@ -159,6 +110,10 @@ class Plan(Mechanism):
             or (self.pooled and (len(self.measures) > 1 or private))
         ):
             raise NotUnderstood("the recorded plan is invalid.", code="not-a-record", instead="ask in SQL")
+
+    @property
+    def needs_certificate(self) -> bool:
+        return True
 
     @property
     def population(self) -> Population:

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.core.values.calendar import LAST, number
 from discreet.core.work import spend
-from discreet.plan.expressions.tree import Apply, Literal, Tree
-from discreet.sql.calendar import LAST, number
+from discreet.kernel.expressions import Apply, Literal, Tree
 
 __all__ = ["MAX_REGIONS", "Regions", "regions"]
 

@@ -1,483 +1,175 @@
-"""Relations below the aggregation: tables, joined, filtered, combined by UNION ALL, or first aggregated per unit.
+"""What a planner does with relations: leave out columns that nobody reads, limit the rows of a unit, and measure.
 
-A relation is on record with its plan, so it says what an engine computes and nothing else: columns by name, conditions
-and values as trees. A table is its name. Every relation of a unit's rows carries its unit along, under the name that
-the plan's contribution bounds have for it.
+Each operation has an entry for every node of the algebra (`kernel/relations`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from fractions import Fraction
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
-from discreet.core.record import recorded
-from discreet.errors import NotUnderstood
-from discreet.plan.expressions.tree import Tree, fields
-from discreet.sql.types import Kind
-from discreet.sql.walk import Node
+from discreet.kernel.expressions import Tree, fields
+from discreet.kernel.relations import (
+    ComputedColumn,
+    Join,
+    JoinInput,
+    PerUnit,
+    Projection,
+    Relation,
+    UnionAll,
+    UnitLimit,
+    node,
+)
 
-__all__ = [
-    "ComputedColumn",
-    "How",
-    "Join",
-    "JoinInput",
-    "PerUnit",
-    "Projection",
-    "Relation",
-    "UnionAll",
-    "UnitAggregate",
-    "columns_of",
-    "node",
-    "origins",
-    "owners",
-    "prune",
-    "tables_of",
-    "tests_of",
-    "trees_of",
-]
+__all__ = ["columns_of", "prune", "tests_of", "unlimited_tables", "with_unit_limit"]
 
-How = Literal["first", "inner", "left", "semi", "anti"]
 Names = set[tuple[str, str]]  # of tables, each with one of a column
-Owners = set[tuple[str, str | None]]
-FUNCTIONS = ("rows", "present", "distinct", "sum", "avg", "min", "max")
+Few = Callable[[str], Relation]
+Sizes = tuple[dict[str, int], int]
 
 
-class Rows(Node["Rows"]):
-    """A node of relational algebra, with what can be asked of every relation."""
+def _read(relation: Projection | PerUnit) -> set[str]:
+    """Return the columns of its source that a node computes others of."""
+    return set[str]().union(*map(fields, relation.trees))
 
-    @property
-    def sources(self) -> tuple[Relation, ...]:
-        """Return the relations that this one reads."""
-        raise NotImplementedError
 
-    @property
-    def children(self) -> tuple[Rows, ...]:
-        return tuple(map(node, self.sources))
-
-    @property
-    def trees(self) -> tuple[Tree | None, ...]:
-        """Return the expressions that this node computes itself."""
-        return ()
-
-    @property
-    def joins_rows(self) -> bool:
-        """Return True if rows of several sources are joined in this node."""
-        return False
-
-    @property
-    def sides(self) -> tuple[set[str], ...]:
-        """Return the columns of each of the relations that are joined."""
-        return ()
-
-    @property
-    def limit(self) -> int | None:
-        """Return the limit on rows of one unit; None if this node sets none."""
-        return None
-
-    @property
-    def unit_aggregates(self) -> tuple[UnitAggregate, ...]:
-        """Return the aggregates that are computed within each unit."""
-        return ()
-
-    def prune(self, needed: set[str]) -> Relation:
-        """Return the relation without columns that are not `needed`."""
-        raise NotImplementedError
-
-    def with_unit_limit(self, few: Callable[[str], Relation]) -> Relation:
-        """Return the relation over `few` of each table that it reads with all rows of a unit."""
-        raise NotImplementedError
-
-    def unlimited_tables(self) -> list[str]:
-        """Return the tables that are read with all rows of a unit, each as often as it is read."""
-        return [name for each in self.children for name in each.unlimited_tables()]
-
-    def tables(self) -> set[str]:
-        """Return the tables that the relation reads."""
-        return set[str]().union(*(each.tables() for each in self.children))
-
-    def origins(self, column: str) -> Names:
-        """Return the tables and columns that `column` is read from, unchanged."""
-        return set()
-
-    def owners(self) -> Owners:
-        """Return the units that rows stand for, where every row is a unit; see `owners`."""
-        return set[tuple[str, str | None]]().union(*(each.owners() for each in self.children))
-
-    def columns_read(self) -> set[str]:
-        """Return the columns of the source that this node reads, where it has one."""
-        return set()
-
-    def columns_of(self) -> Names:
-        """Return the columns that the relation reads from tables, each with its table."""
-        (source,) = self.sources
-        return {(source, each) for each in self.columns_read()} if isinstance(source, str) else source.columns_of()
-
-    def tests(self) -> tuple[dict[str, int], int]:
-        """Return the sizes of the columns, and that of the largest condition; see `tests_of`."""
-        raise NotImplementedError
-
-
-@dataclass(frozen=True, kw_only=True)
-class Scan(Rows):
-    """A table, which stands in a relation as its name alone."""
-
-    name: str
-
-    @property
-    def sources(self) -> tuple[Relation, ...]:
-        return ()
-
-    def prune(self, needed: set[str]) -> Relation:
-        return self.name
-
-    def with_unit_limit(self, few: Callable[[str], Relation]) -> Relation:
-        return few(self.name)
-
-    def unlimited_tables(self) -> list[str]:
-        return [self.name]
-
-    def tables(self) -> set[str]:
-        return {self.name}
-
-    def origins(self, column: str) -> Names:
-        return {(self.name, column)}
-
-    def owners(self) -> Owners:
-        return {(self.name, None)}
-
-    def columns_of(self) -> Names:
-        return set()
-
-    def tests(self) -> tuple[dict[str, int], int]:
-        return {}, 0
-
-
-@recorded("made/1")
-@dataclass(frozen=True, kw_only=True)
-class ComputedColumn:
-    """A column, and the expression that computes it."""
-
-    name: str
-    tree: Tree
-    kind: Kind
-
-
-@recorded("part/1")
-@dataclass(frozen=True, kw_only=True)
-class JoinInput:
-    """One relation of a join: how it is joined to those before it, and under which condition.
-
-    `names` are its columns that are used, with their names in the join. Of rows that share the columns `single`, one is
-    kept: then no row on the left is joined twice.
-    """
-
-    source: Relation
-    how: How
-    names: tuple[tuple[str, str], ...]
-    on: Tree | None = None
-    single: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.how not in ("first", "inner", "left", "semi", "anti") or (self.on is None) != (self.how == "first"):
-            raise NotUnderstood("the recorded plan holds an invalid join.", code="not-a-record", instead="ask in SQL")
-
-    @property
-    def tests_only(self) -> bool:
-        """Return True if the input only decides which rows of the others stay."""
-        return self.how in ("semi", "anti")
-
-    def prune(self, needed: set[str]) -> JoinInput:
-        """Return the input without columns that are not `needed`."""
-        names = tuple((inner, outer) for inner, outer in self.names if outer in needed)
-        return replace(self, names=names, source=prune(self.source, {inner for inner, _ in names}.union(self.single)))
-
-    def columns_of(self) -> Names:
-        """Return the columns that the input reads from tables, each with its table."""
-        if isinstance(self.source, str):
-            return {(self.source, name) for name in ({name for name, _ in self.names} | set(self.single))}
-        return self.source.columns_of()
-
-
-@recorded("from/1")
-@dataclass(frozen=True, kw_only=True)
-class Join(Rows):
-    """A join of several relations, each with those before it."""
-
-    parts: tuple[JoinInput, ...]
-
-    @property
-    def trees(self) -> tuple[Tree | None, ...]:
-        return tuple(each.on for each in self.parts)
-
-    @property
-    def sources(self) -> tuple[Relation, ...]:
-        return tuple(each.source for each in self.parts)
-
-    @property
-    def joins_rows(self) -> bool:
-        return True
-
-    @property
-    def sides(self) -> tuple[set[str], ...]:
-        return tuple({outer for _, outer in each.names} for each in self.parts)
-
-    def prune(self, needed: set[str]) -> Join:
-        needed = needed.union(*(fields(each.on) for each in self.parts))
-        return Join(parts=tuple(each.prune(needed) for each in self.parts))
-
-    def with_unit_limit(self, few: Callable[[str], Relation]) -> Join:
-        return Join(parts=tuple(replace(each, source=node(each.source).with_unit_limit(few)) for each in self.parts))
-
-    def origins(self, column: str) -> Names:
-        named = [(part.source, inner) for part in self.parts for inner, outer in part.names if outer == column]
-        return set[tuple[str, str]]().union(*(origins(source, inner) for source, inner in named))
-
-    def owners(self) -> Owners:
-        shown = [each.source for each in self.parts if not each.tests_only]
-        return set[tuple[str, str | None]]().union(*map(owners, shown))
-
-    def columns_of(self) -> Names:
-        return set[tuple[str, str]]().union(*(each.columns_of() for each in self.parts))
-
-    def tests(self) -> tuple[dict[str, int], int]:
-        sizes, largest = dict[str, int](), 0
-        for part in self.parts:
-            inner, tested = tests_of(part.source)
-            sizes |= {outer: max(sizes.get(outer, 1), inner.get(name, 1)) for name, outer in part.names}
-            largest = max(largest, tested, 0 if part.on is None else part.on.size(sizes))
-        return sizes, largest
-
-
-@recorded("derived/1")
-@dataclass(frozen=True, kw_only=True)
-class Projection(Rows):
-    """The rows that meet a condition, with computed columns. `unit` is carried along under the name `called`."""
-
-    source: Relation
-    where: Tree | None
-    columns: tuple[ComputedColumn, ...]
-    unit: str | None
-    called: str | None
-
-    @property
-    def trees(self) -> tuple[Tree | None, ...]:
-        return (self.where, *(each.tree for each in self.columns))
-
-    @property
-    def sources(self) -> tuple[Relation, ...]:
-        return (self.source,)
-
-    def prune(self, needed: set[str]) -> Projection:
-        found = replace(self, columns=tuple(each for each in self.columns if each.name in needed))
-        inner = found.columns_read() | ({self.unit} if self.unit is not None else set())
-        return replace(found, source=prune(self.source, inner))
-
-    def with_unit_limit(self, few: Callable[[str], Relation]) -> Projection:
-        return replace(self, source=node(self.source).with_unit_limit(few))
-
-    def origins(self, column: str) -> Names:
-        return origins(self.source, self.unit) if self.unit and self.called == column else set()
-
-    def columns_read(self) -> set[str]:
-        return fields(self.where).union(*(fields(each.tree) for each in self.columns))
-
-    def tests(self) -> tuple[dict[str, int], int]:
-        return _written_out(self.source, self.where, self.columns)
-
-
-@recorded("total/1")
-@dataclass(frozen=True, kw_only=True)
-class UnitAggregate:
-    """An aggregate over the rows of one unit, clamped: a value between `low` and `high` steps for each row."""
-
-    name: str
-    function: str
-    of: Tree | None = None
-    kind: Kind = "integer"
-    low: int = 0
-    high: int = 0
-    step: Fraction = Fraction(1)
-    most: int | None = None  # rows that count
-
-    def __post_init__(self) -> None:
-        if self.function not in FUNCTIONS or (self.of is None) != (self.function == "rows"):
-            raise NotUnderstood(
-                "the recorded plan holds an invalid aggregate of a unit.", code="not-a-record", instead="ask in SQL"
-            )
-
-
-@recorded("folded/1")
-@dataclass(frozen=True, kw_only=True)
-class PerUnit(Rows):
-    """Aggregates of each unit's own rows: one row for each unit, or for each unit and key."""
-
-    source: Relation
-    unit: str
-    called: str  # the name of the unit in this relation
-    where: Tree | None
-    keys: tuple[ComputedColumn, ...]
-    totals: tuple[UnitAggregate, ...]
-
-    @property
-    def trees(self) -> tuple[Tree | None, ...]:
-        return (self.where, *(each.tree for each in self.keys), *(each.of for each in self.totals))
-
-    @property
-    def sources(self) -> tuple[Relation, ...]:
-        return (self.source,)
-
-    @property
-    def unit_aggregates(self) -> tuple[UnitAggregate, ...]:
-        return self.totals
-
-    def prune(self, needed: set[str]) -> PerUnit:
-        found = replace(self, totals=tuple(each for each in self.totals if each.name in needed))
-        return replace(found, source=prune(self.source, found.columns_read() | {self.unit}))
-
-    def with_unit_limit(self, few: Callable[[str], Relation]) -> PerUnit:
-        return replace(self, source=node(self.source).with_unit_limit(few))
-
-    def origins(self, column: str) -> Names:
-        return origins(self.source, self.unit) if self.unit and self.called == column else set()
-
-    def owners(self) -> Owners:
-        found = set() if self.keys else origins(self.source, self.unit)
-        return set[tuple[str, str | None]]().union(found) or {(table, None) for table in self.tables()}
-
-    def columns_read(self) -> set[str]:
-        made = (fields(each.tree) for each in self.keys)
-        return fields(self.where).union(*made, *(fields(each.of) for each in self.totals))
-
-    def tests(self) -> tuple[dict[str, int], int]:
-        return _written_out(self.source, self.where, self.keys)
-
-
-@recorded("united/1")
-@dataclass(frozen=True, kw_only=True)
-class UnionAll(Rows):
-    """The rows of several relations, one after the other (UNION ALL); their columns have the same names."""
-
-    parts: tuple[Projection, ...]
-
-    @property
-    def sources(self) -> tuple[Relation, ...]:
-        return self.parts
-
-    def prune(self, needed: set[str]) -> UnionAll:
-        return UnionAll(parts=tuple(each.prune(needed) for each in self.parts))
-
-    def with_unit_limit(self, few: Callable[[str], Relation]) -> UnionAll:
-        return UnionAll(parts=tuple(each.with_unit_limit(few) for each in self.parts))
-
-    def origins(self, column: str) -> Names:
-        return set[tuple[str, str]]().union(*(each.origins(column) for each in self.parts))
-
-    def columns_of(self) -> Names:
-        return set[tuple[str, str]]().union(*(each.columns_of() for each in self.parts))
-
-    def tests(self) -> tuple[dict[str, int], int]:
-        sizes, largest = dict[str, int](), 0
-        for part in self.parts:
-            inner, tested = part.tests()
-            sizes |= {name: max(sizes.get(name, 1), size) for name, size in inner.items()}
-            largest = max(largest, tested)
-        return sizes, largest
-
-
-@recorded("few/1")
-@dataclass(frozen=True, kw_only=True)
-class UnitLimit(Rows):
-    """At most `most` rows of each unit, chosen by a hash, so that joins of rows with rows end."""
-
-    source: Relation
-    unit: str
-    columns: tuple[str, ...]
-    most: int
-
-    def __post_init__(self) -> None:
-        if self.most < 1:
-            raise NotUnderstood("the recorded plan holds an invalid join.", code="not-a-record", instead="ask in SQL")
-
-    @property
-    def sources(self) -> tuple[Relation, ...]:
-        return (self.source,)
-
-    @property
-    def limit(self) -> int:
-        return self.most
-
-    def prune(self, needed: set[str]) -> UnitLimit:
-        shown = tuple(each for each in self.columns if each in needed)
-        return replace(self, columns=shown, source=prune(self.source, {*shown, self.unit}))
-
-    def with_unit_limit(self, few: Callable[[str], Relation]) -> UnitLimit:
-        return self
-
-    def unlimited_tables(self) -> list[str]:
-        return []
-
-    def origins(self, column: str) -> Names:
-        return origins(self.source, column)
-
-    def columns_read(self) -> set[str]:
-        return {self.unit, *self.columns}
-
-    def tests(self) -> tuple[dict[str, int], int]:
-        return tests_of(self.source)
-
-
-Relation = str | Join | Projection | PerUnit | UnionAll | UnitLimit
-
-
-def node(relation: Any) -> Rows:
-    """Return a relation as a node; a table is on record as its name alone."""
-    return Scan(name=relation) if isinstance(relation, str) else relation
+# ── columns that are needed ──────────────────────────────────────────────────────────────────────────────────────
 
 
 def prune(relation: Relation, needed: set[str]) -> Relation:
     """Return the relation without columns that are not `needed`, so that equal questions have equal plans."""
-    return node(relation).prune(needed)
+    return PRUNED[type(relation)](relation, needed)
 
 
-def tables_of(relation: Relation) -> set[str]:
-    """Return the tables that a relation reads."""
-    return node(relation).tables()
+def _join(relation: Join, needed: set[str]) -> Join:
+    needed = needed.union(*map(fields, relation.trees))
+    return Join(parts=tuple(_input(each, needed) for each in relation.parts))
 
 
-def origins(relation: Relation, column: str) -> Names:
-    """Return the tables and columns that a column of a relation is read from, unchanged."""
-    return node(relation).origins(column)
+def _input(part: JoinInput, needed: set[str]) -> JoinInput:
+    names = tuple((inner, outer) for inner, outer in part.names if outer in needed)
+    return replace(part, names=names, source=prune(part.source, {inner for inner, _ in names}.union(part.single)))
 
 
-def owners(relation: Relation) -> Owners:
-    """Return the units that rows of a relation stand for, where every row is a unit.
+def _projection(relation: Projection, needed: set[str]) -> Projection:
+    found = replace(relation, columns=tuple(each for each in relation.columns if each.name in needed))
+    inner = _read(found) | ({relation.unit} if relation.unit is not None else set())
+    return replace(found, source=prune(relation.source, inner))
 
-    A unit is a row of a table (None), or a value of a column of a table, by which rows were aggregated first.
-    """
-    return node(relation).owners()
+
+def _per_unit(relation: PerUnit, needed: set[str]) -> PerUnit:
+    found = replace(relation, totals=tuple(each for each in relation.totals if each.name in needed))
+    return replace(found, source=prune(relation.source, _read(found) | {relation.unit}))
+
+
+def _unit_limit(relation: UnitLimit, needed: set[str]) -> UnitLimit:
+    shown = tuple(each for each in relation.columns if each in needed)
+    return replace(relation, columns=shown, source=prune(relation.source, {*shown, relation.unit}))
+
+
+PRUNED: dict[type, Callable[[Any, set[str]], Relation]] = {
+    str: lambda relation, _: relation,
+    Join: _join,
+    Projection: _projection,
+    PerUnit: _per_unit,
+    UnionAll: lambda relation, needed: UnionAll(parts=tuple(_projection(each, needed) for each in relation.parts)),
+    UnitLimit: _unit_limit,
+}
 
 
 def columns_of(relation: Relation) -> Names:
     """Return the columns that a relation reads from tables, each with its table; of a table alone, nothing."""
-    return node(relation).columns_of()
+    return set[tuple[str, str]]().union(
+        *({(source, each) for each in read} if isinstance(source, str) else columns_of(source)
+          for source, read in READ[type(relation)](relation))
+    )  # fmt: skip
 
 
-def trees_of(relation: Relation) -> list[Tree]:
-    """Return all expressions that a relation computes."""
-    return [tree for rows in node(relation).walk() for tree in rows.trees if tree is not None]
+READ: dict[type, Callable[[Any], list[tuple[Relation, set[str]]]]] = {
+    str: lambda _: [],
+    Join: lambda relation: [
+        (each.source, {name for name, _ in each.names}.union(each.single)) for each in relation.parts
+    ],
+    Projection: lambda relation: [(relation.source, _read(relation))],
+    PerUnit: lambda relation: [(relation.source, _read(relation))],
+    UnionAll: lambda relation: [(each, set()) for each in relation.parts],
+    UnitLimit: lambda relation: [(relation.source, {relation.unit, *relation.columns})],
+}
 
 
-def tests_of(relation: Relation) -> tuple[dict[str, int], int]:
+# ── rows of a unit that are limited ──────────────────────────────────────────────────────────────────────────────
+
+
+def with_unit_limit(relation: Relation, few: Few) -> Relation:
+    """Return the relation over `few` of each table that it reads with all rows of a unit."""
+    return LIMITED[type(relation)](relation, few)
+
+
+def _over(relation: Any, few: Few) -> Any:
+    return replace(relation, source=with_unit_limit(relation.source, few))
+
+
+LIMITED: dict[type, Callable[[Any, Few], Relation]] = {
+    str: lambda name, few: few(name),
+    Join: lambda relation, few: Join(
+        parts=tuple(replace(each, source=with_unit_limit(each.source, few)) for each in relation.parts)
+    ),
+    Projection: _over,
+    PerUnit: _over,
+    UnionAll: lambda relation, few: UnionAll(parts=tuple(_over(each, few) for each in relation.parts)),
+    UnitLimit: lambda relation, few: relation,
+}
+
+
+def unlimited_tables(relation: Relation) -> list[str]:
+    """Return the tables that are read with all rows of a unit, each as often as it is read."""
+    rows = node(relation)
+    if rows.limit is not None:
+        return []
+    return [name for each in rows.sources for name in unlimited_tables(each)] if rows.sources else list(rows.tables())
+
+
+# ── sizes ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def tests_of(relation: Relation) -> Sizes:
     """Return the size of each column of a relation, written out over tables, and that of its largest condition.
 
     An engine moves a condition down to where the rows are, and so writes out all that it reads, however deep.
     """
-    return node(relation).tests()
+    return SIZES[type(relation)](relation)
 
 
-def _written_out(source: Relation, where: Tree | None, made: tuple[ComputedColumn, ...]) -> tuple[dict[str, int], int]:
+def _joined_sizes(relation: Join) -> Sizes:
+    sizes, largest = dict[str, int](), 0
+    for part in relation.parts:
+        inner, tested = tests_of(part.source)
+        sizes |= {outer: max(sizes.get(outer, 1), inner.get(name, 1)) for name, outer in part.names}
+        largest = max(largest, tested, 0 if part.on is None else part.on.size(sizes))
+    return sizes, largest
+
+
+def _united_sizes(relation: UnionAll) -> Sizes:
+    sizes, largest = dict[str, int](), 0
+    for part in relation.parts:
+        inner, tested = tests_of(part)
+        sizes |= {name: max(sizes.get(name, 1), size) for name, size in inner.items()}
+        largest = max(largest, tested)
+    return sizes, largest
+
+
+def _written_out(source: Relation, where: Tree | None, made: tuple[ComputedColumn, ...]) -> Sizes:
     inner, largest = tests_of(source)
     largest = max(largest, 0 if where is None else where.size(inner))
     return {each.name: each.tree.size(inner) for each in made}, largest
+
+
+SIZES: dict[type, Callable[[Any], Sizes]] = {
+    str: lambda _: ({}, 0),
+    Join: _joined_sizes,
+    Projection: lambda relation: _written_out(relation.source, relation.where, relation.columns),
+    PerUnit: lambda relation: _written_out(relation.source, relation.where, relation.keys),
+    UnionAll: _united_sizes,
+    UnitLimit: lambda relation: tests_of(relation.source),
+}

@@ -32,7 +32,13 @@ import numpy as np
 
 from discreet.catalogue.schema import Catalogue
 from discreet.core.laws.law import narrowest
+from discreet.core.values.calendar import number
+from discreet.core.values.kinds import Kind
 from discreet.errors import NotUnderstood, Place, Refusal
+from discreet.kernel.exact_data import Steps
+from discreet.kernel.expressions import Apply, Field, Literal, Tree, Typed, conjunction, conjuncts, fields
+from discreet.kernel.plan import Key
+from discreet.kernel.relations import Join, PerUnit, Projection, Relation, Rows, UnionAll, UnitAggregate, UnitLimit
 from discreet.plan.counts import places_in_batch
 from discreet.plan.draft import Draft
 from discreet.plan.estimates.group_sums import Merge
@@ -40,18 +46,14 @@ from discreet.plan.estimates.noise_sums import DifferenceOf
 from discreet.plan.expressions.dates import constant as moment
 from discreet.plan.expressions.functions import FUNCTIONS
 from discreet.plan.expressions.rules import listed_values, small
-from discreet.plan.expressions.tree import Apply, Field, Literal, Tree, Typed, conjunction, conjuncts, fields
-from discreet.plan.measures.exact_data import Steps
 from discreet.plan.measures.measure import Measure
 from discreet.plan.measures.statistic import ROWS, UNITS, Statistic
-from discreet.plan.plan import Key, Plan, Released, grouped
+from discreet.plan.plan import Plan, Released, grouped
 from discreet.plan.reading import Reading
-from discreet.plan.relation import Join, PerUnit, Projection, Relation, Rows, UnionAll, UnitAggregate, UnitLimit, prune
+from discreet.plan.relation import prune
 from discreet.postprocess.query import run_view
 from discreet.postprocess.table import RELEASED, Given
 from discreet.sql import query as q
-from discreet.sql.calendar import number
-from discreet.sql.types import Kind
 
 __all__ = ["Derivation", "best_derivation", "columns_read", "derive"]
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from discreet.core.contribution import ContributionBounds
-from discreet.plan.plan import Key, Plan
+from discreet.kernel.plan import Key
+from discreet.plan.plan import Plan
 
 __all__ = ["IndexedTable", "RowChoice", "find_choice"]
 

@@ -32,12 +32,10 @@ from functools import reduce
 from operator import or_
 
 from discreet.catalogue.schema import Catalogue
-from discreet.plan.expressions.functions import FUNCTIONS, grows
-from discreet.plan.expressions.tree import Tree, conjuncts, fields, texts
-from discreet.plan.measures.exact_data import NUMBER, longest
-from discreet.plan.measures.measure import Measure
-from discreet.plan.plan import Key
-from discreet.plan.relation import (
+from discreet.kernel.exact_data import NUMBER, longest
+from discreet.kernel.expressions import Tree, conjuncts, fields, texts
+from discreet.kernel.plan import Key
+from discreet.kernel.relations import (
     ComputedColumn,
     Join,
     PerUnit,
@@ -48,8 +46,10 @@ from discreet.plan.relation import (
     UnionAll,
     UnitLimit,
     node,
-    trees_of,
 )
+from discreet.plan.expressions.functions import FUNCTIONS
+from discreet.plan.measures.measure import Measure
+from discreet.plan.relation import unlimited_tables
 
 __all__ = ["HELD", "MIN_ROWS_PER_TABLE", "NAMED", "copied", "weight"]
 
@@ -87,7 +87,7 @@ def _making(rows: Rows, below: list[int]) -> int:
 
 def _across(condition: Tree | None, rows: Rows) -> list[Tree]:
     """Return the parts of a condition that read columns of several sides of a join; all parts, if `rows` is no join."""
-    sides = rows.sides
+    sides = [{outer for _, outer in each.names} for each in rows.parts] if type(rows) is Join else []
     return [each for each in conjuncts(condition) if sum(bool(fields(each) & side) for side in sides) != 1]
 
 
@@ -98,12 +98,10 @@ def copied(relation: Relation, catalogue: Catalogue, *, keys: Sequence[Key], mea
     A UNION ALL of a table with itself has each of its rows several times, and a computed text may be longer than what
     is stored; what is carried of them all is then much more than a unit has.
     """
-    read = map(catalogue.table, node(relation).unlimited_tables())
+    read = map(catalogue.table, unlimited_tables(relation))
     copies = sum(table is not None and table.unit is not None for table in read)
-    every = [*trees_of(relation), *(key.tree for key in keys), *(tree for each in measures for tree in each.trees)]
-    fills = any(tree is not None and grows(tree, ("fills",)) for tree in every)
     more = max(_widened(relation, catalogue, keys, measures), _asked(measures))
-    if copies == 0 or (copies == 1 and not fills and more <= 1):
+    if copies == 0 or (copies == 1 and more <= 1):
         return 1
     folds = [KEPT[type(each)](each) for each in node(relation).walk() if type(each) in KEPT]
     found = copies * max(_shown(keys, measures), *folds, more, 1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from discreet.core.values.kinds import Kind
 from discreet.errors import NotUnderstood
 from discreet.plan.expressions.function import written
 from discreet.plan.expressions.functions import FUNCTIONS
@@ -16,7 +17,6 @@ from discreet.postprocess.sandbox import run
 from discreet.postprocess.table import INNER, RELEASED, Given, Rows
 from discreet.sql import query as q
 from discreet.sql.spelling import constant, quoted
-from discreet.sql.types import Kind
 
 __all__ = ["check", "keeps_rows", "run_view", "spell"]
 

@@ -9,10 +9,11 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from discreet.core.fork import abandon
+from discreet.core.values.kinds import Kind
 from discreet.errors import NotUnderstood
 from discreet.postprocess.table import RELEASED, Given, Rows
 from discreet.sql.spelling import quoted
-from discreet.sql.types import STORED, Kind
+from discreet.sql.types import STORED
 
 if TYPE_CHECKING:
     import duckdb

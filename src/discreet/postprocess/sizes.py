@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from discreet.core.values.kinds import Kind
 from discreet.errors import NotAllowed
 from discreet.plan.expressions.function import PLAIN
 from discreet.plan.expressions.functions import FUNCTIONS
 from discreet.sql import query as q
-from discreet.sql.types import Kind
 
 __all__ = ["MAX_LETTERS", "MAX_PARTS", "MAX_TEXT_CHARS", "check_sizes"]
 

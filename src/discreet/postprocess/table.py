@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.sql.types import Kind
+from discreet.core.values.kinds import Kind
 
 __all__ = ["INNER", "RELEASED", "Given", "Rows"]
 

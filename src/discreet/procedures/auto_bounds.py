@@ -17,12 +17,13 @@ from discreet.core.contribution import ContributionBounds
 from discreet.core.loss import Loss, Remaining
 from discreet.core.text import show
 from discreet.errors import BudgetExceeded, NotAllowed
+from discreet.kernel.expressions import Field, Tree, fields
+from discreet.kernel.relations import tables_of
 from discreet.plan.draft import Draft
-from discreet.plan.expressions.tree import Field, Tree, fields
 from discreet.plan.measures.upper_bound import UpperBound
 from discreet.plan.outline import subject
 from discreet.plan.plan import Plan, Released
-from discreet.plan.relation import columns_of, tables_of
+from discreet.plan.relation import columns_of
 from discreet.plan.terms import Terms
 from discreet.procedures.procedure import Context, Past, Procedure, Purchase, buy
 from discreet.procedures.recall import plans_of

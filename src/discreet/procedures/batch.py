@@ -19,10 +19,10 @@ from discreet.core import work
 from discreet.core.exact import Number
 from discreet.core.loss import Loss, Remaining
 from discreet.errors import BudgetExceeded, NotAllowed, NotUnderstood
+from discreet.kernel.expressions import Apply, Literal, Tree, conjunction
 from discreet.plan.compile.alternatives import MAX_PLANNED, other_readings, with_count_batches
 from discreet.plan.counts import ALL, counted_conditions
 from discreet.plan.draft import Alternative, Draft
-from discreet.plan.expressions.tree import Apply, Literal, Tree, conjunction
 from discreet.plan.measures.statistic import Statistic
 from discreet.plan.measures.sums import Sums
 from discreet.plan.plan import Plan

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from discreet.core.loss import Loss
+from discreet.kernel.expressions import Tree
 from discreet.plan.draft import Draft
-from discreet.plan.expressions.tree import Tree
 from discreet.plan.outline import subject
 from discreet.plan.plan import Plan
 from discreet.plan.terms import Terms

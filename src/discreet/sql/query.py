@@ -12,9 +12,9 @@ from datetime import date
 from fractions import Fraction
 from typing import Any
 
+from discreet.core.values.dates import Interval
+from discreet.core.walk import Formula, Node, conjuncts
 from discreet.errors import Place
-from discreet.sql.dates import Interval
-from discreet.sql.walk import Formula, Node, conjuncts
 
 __all__ = ["Aggregate", "Call", "Constant", "Exists", "Expression", "Item", "Join", "Joined", "Name", "Order", "Origin",
            "Select", "Source", "Star", "Union", "Window", "conjuncts", "written"]  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date, datetime
 from fractions import Fraction
 
-from discreet.sql.dates import Interval
+from discreet.core.values.dates import Interval
 
 __all__ = ["MAX_INTEGER_LITERAL", "case", "constant", "quoted", "text"]
 

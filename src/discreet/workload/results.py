@@ -13,10 +13,10 @@ from discreet.core.exact import Number
 from discreet.core.loss import Loss, Remaining
 from discreet.core.text import table
 from discreet.errors import NotAllowed
+from discreet.kernel.expressions import Value
 from discreet.matrix.families import Floats
 from discreet.matrix.labels import Labels
 from discreet.plan.draft import Draft
-from discreet.plan.expressions.tree import Value
 from discreet.plan.measures.workload_cells import WorkloadCells
 from discreet.plan.plan import Plan
 from discreet.workload.mechanism import Answers, KnownError, WorkloadError

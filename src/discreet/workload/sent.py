@@ -22,6 +22,7 @@ from discreet.core.laws.law import Law
 from discreet.core.loss import Loss, Remaining
 from discreet.core.once import once
 from discreet.errors import NotAllowed, NotUnderstood
+from discreet.kernel.expressions import Value
 from discreet.matrix.designs import MAX_WEIGHTS, Estimate, read
 from discreet.matrix.families import (
     MAX_CELLS,
@@ -34,7 +35,6 @@ from discreet.matrix.families import (
     Queries,
     Stacked,
 )
-from discreet.plan.expressions.tree import Value
 from discreet.workload.mechanism import KnownError, MarginBasis, error_text, margins_by_variance, margins_by_weights
 from discreet.workload.results import SentDesign, WorkloadAnswers, WorkloadExplanation
 

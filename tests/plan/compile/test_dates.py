@@ -23,15 +23,15 @@ from discreet.answers.formats import answer_csv, answer_json
 from discreet.catalogue import declarations
 from discreet.catalogue.schema import Table
 from discreet.core import record
+from discreet.core.values import calendar
+from discreet.core.values.dates import Interval
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.sql.dialect import Stored
 from discreet.engines.sql.expressions import group_key, spell
+from discreet.kernel.expressions import Literal, Typed
 from discreet.plan import codec
 from discreet.plan.compile.types import typed
-from discreet.plan.expressions.tree import Literal, Typed
 from discreet.plan.plan import Released
-from discreet.sql import calendar
-from discreet.sql.dates import Interval
 from discreet.sql.parser.parse import parse
 
 BUDGET = dp.Budget(epsilon=10**9, delta="1e-3")

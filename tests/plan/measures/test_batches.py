@@ -17,10 +17,10 @@ import pytest
 import discreet as dp
 from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.engines.sql.expressions import spell
+from discreet.kernel.expressions import Literal
 from discreet.matrix.strategy import Identity, Matrix, Strategy
 from discreet.plan import pricing, regions
 from discreet.plan.compile import alternatives
-from discreet.plan.expressions.tree import Literal
 from discreet.plan.measures.count_batch import CountBatch
 from discreet.plan.measures.statistic import Statistic
 from discreet.workload import Workload

@@ -18,9 +18,9 @@ import discreet as dp
 from discreet.core.contribution import ContributionBounds, Setting
 from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.core.reach import Neighbours
+from discreet.kernel.expressions import Literal
 from discreet.matrix.strategy import Identity, Matrix, Strategy
 from discreet.plan import pricing
-from discreet.plan.expressions.tree import Literal
 from discreet.plan.measures.count_batch import CountBatch
 from support.kit import ALARM
 

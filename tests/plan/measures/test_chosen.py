@@ -15,11 +15,12 @@ import pytest
 import discreet as dp
 from discreet.core.once import Recent
 from discreet.engines.sql import histograms
+from discreet.kernel.exact_data import ValueCounts, ValueHistogram
+from discreet.kernel.plan import ExactResult
 from discreet.mechanisms.quantiles.histogram import Histogram
 from discreet.mechanisms.quantiles.many import Quantiles
 from discreet.mechanisms.selection.mode import Modes
-from discreet.plan.measures.exact_data import ValueCounts, ValueHistogram
-from discreet.plan.plan import ExactResult, Plan
+from discreet.plan.plan import Plan
 from support import hostile as h
 from support.clinic import clinic
 from support.kit import Script, tape

@@ -20,7 +20,7 @@ import discreet as dp
 from discreet.core.laws.gaussian import DiscreteGaussian
 from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.core.laws.law import Law
-from discreet.plan.expressions.tree import Field
+from discreet.kernel.expressions import Field
 from discreet.plan.measures.moments import Moments
 from discreet.plan.measures.statistic import Statistic
 from support import hostile as h

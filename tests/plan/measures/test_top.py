@@ -18,11 +18,12 @@ from discreet.core.contribution import ContributionBounds, Setting
 from discreet.core.conversion import zcdp_of
 from discreet.core.laws.price import Pure, Zcdp
 from discreet.core.reach import Neighbours
+from discreet.kernel.plan import ExactResult
 from discreet.mechanisms.selection.top_k import TopKRanking
 from discreet.plan.measures.measure import MeasurementOf
 from discreet.plan.measures.sums import Sums
 from discreet.plan.measures.top_k import TopK
-from discreet.plan.plan import ExactResult, Plan
+from discreet.plan.plan import Plan
 from support import hostile as h
 from support.clinic import clinic
 from support.kit import Script, tape

@@ -20,15 +20,16 @@ from discreet.core.laws.laplace import LAPLACE, DiscreteLaplace
 from discreet.core.laws.law import NoiseFamily
 from discreet.core.reach import Neighbours
 from discreet.core.record import read, write
+from discreet.kernel.expressions import Field
+from discreet.kernel.plan import Key
 from discreet.matrix.families import Marginals
 from discreet.matrix.grouping_sets import best_grouping_sets
 from discreet.matrix.hierarchical import best_tables
 from discreet.plan.estimates.group_sums import Merge
-from discreet.plan.expressions.tree import Field
 from discreet.plan.measures.grouping_sets import GROUP_DENOMINATOR, GroupingSets
 from discreet.plan.measures.statistic import Statistic
 from discreet.plan.measures.sums import Sums
-from discreet.plan.plan import Key, grouped
+from discreet.plan.plan import grouped
 from discreet.plan.pricing import plan_for
 from discreet.plan.terms import read_terms
 from support import lineage

@@ -23,12 +23,13 @@ from sqlglot import exp
 
 import discreet as dp
 from discreet.core.mechanism import Then
+from discreet.kernel.exact_data import DistinctCount, RowSums, UnitCount
+from discreet.kernel.plan import ExactResult
+from discreet.kernel.relations import Join, JoinInput, PerUnit, Projection, UnionAll, UnitAggregate, UnitLimit
 from discreet.kernel.verdict import Rejected
 from discreet.mechanisms.quantiles.histogram import Histogram
 from discreet.mechanisms.selection.top_k import TopKRanking
-from discreet.plan.measures.exact_data import DistinctCount, RowSums, UnitCount
-from discreet.plan.plan import ExactResult, Plan
-from discreet.plan.relation import Join, JoinInput, PerUnit, Projection, UnionAll, UnitAggregate, UnitLimit
+from discreet.plan.plan import Plan
 from support import hostile as h
 from support.campaign.questions import Question
 from support.campaign.worlds import SHAPES, Held, Pair, Person

@@ -22,14 +22,14 @@ from discreet.engines.duckdb.snapshot import DuckDBSnapshot
 from discreet.engines.sql import bounding, histograms, relations
 from discreet.engines.sql.dialect import Stored
 from discreet.kernel import ownership
+from discreet.kernel.expressions import Literal
+from discreet.kernel.relations import UnitLimit
 from discreet.ledger import protection
 from discreet.ledger.balances import State
 from discreet.ledger.high_water_mark import Mark
 from discreet.plan.compile import join, scope
-from discreet.plan.expressions.tree import Literal
 from discreet.plan.measures.distinct import Distinct
 from discreet.plan.plan import Plan
-from discreet.plan.relation import UnitLimit
 from discreet.postprocess import sizes
 from discreet.sql import query
 from discreet.sql import query as q

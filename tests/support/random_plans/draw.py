@@ -11,10 +11,24 @@ from typing import Any
 
 from discreet.core.contribution import ContributionBounds, Setting
 from discreet.core.laws.price import Price, Pure, Zcdp
+from discreet.core.values.kinds import Kind
 from discreet.errors import Refusal
+from discreet.kernel.expressions import Apply, Literal, Tree
+from discreet.kernel.plan import Key
+from discreet.kernel.relations import (
+    ComputedColumn,
+    How,
+    Join,
+    JoinInput,
+    PerUnit,
+    Projection,
+    Relation,
+    UnionAll,
+    UnitAggregate,
+    UnitLimit,
+)
 from discreet.matrix.strategy import Identity, Strategy, Total
 from discreet.mechanisms.threshold import threshold
-from discreet.plan.expressions.tree import Apply, Literal, Tree
 from discreet.plan.measures.count_batch import CountBatch
 from discreet.plan.measures.distinct import Distinct, UnitsWhere
 from discreet.plan.measures.grouping_sets import GroupingSets
@@ -27,20 +41,7 @@ from discreet.plan.measures.sums import Sums
 from discreet.plan.measures.top_k import TopK
 from discreet.plan.measures.upper_bound import UpperBound
 from discreet.plan.measures.workload_cells import WorkloadCells
-from discreet.plan.plan import Key, Plan
-from discreet.plan.relation import (
-    ComputedColumn,
-    How,
-    Join,
-    JoinInput,
-    PerUnit,
-    Projection,
-    Relation,
-    UnionAll,
-    UnitAggregate,
-    UnitLimit,
-)
-from discreet.sql.types import Kind
+from discreet.plan.plan import Plan
 from support.random_plans.expressions import LETTERS, column, condition, conjunction, equal, expression
 from support.random_plans.worlds import NAMES, STORED, Table, World
 

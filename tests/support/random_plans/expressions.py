@@ -8,9 +8,9 @@ from datetime import date, datetime
 from fractions import Fraction
 from typing import Any
 
-from discreet.kernel.types import SIGNATURES
-from discreet.plan.expressions.tree import Apply, Field, Literal, Tree
-from discreet.sql.types import Kind
+from discreet.core.values.kinds import Kind
+from discreet.kernel.expressions import Apply, Field, Literal, Tree
+from discreet.kernel.types import SIGNATURES, Signature
 
 Columns = Mapping[str, Kind]
 
@@ -23,7 +23,8 @@ LITERALS: dict[str, Sequence[Any]] = {
     "d": (date(2019, 1, 1), date(1, 1, 1), date(9999, 12, 31)),
     "s": (datetime(2019, 1, 1, 12), datetime(9999, 12, 31, 23, 59)),
 }
-FUNCTIONS = sorted(SIGNATURES)
+FUNCTIONS = sorted({*SIGNATURES, "is"})
+SHAPES = SIGNATURES | {"is": Signature("vb", "b", 2, 2)}
 PARTS = ("year", "month", "day", "week", "quarter")
 
 
@@ -82,8 +83,8 @@ def condition(dice: random.Random, columns: Columns, depth: int = 2) -> Tree:
 
 
 def _gives(function: str, letter: str) -> bool:
-    value = SIGNATURES[function].value
-    return value in (letter, "v") or (value == "m" and letter in "ds")
+    value = SHAPES[function].value
+    return value in (letter, "v", "f") or (value == "m" and letter in "ds")
 
 
 def _kind(dice: random.Random, letter: str) -> Kind:
@@ -91,12 +92,12 @@ def _kind(dice: random.Random, letter: str) -> Kind:
 
 
 def _applied(dice: random.Random, function: str, letter: str, columns: Columns, depth: int) -> Tree:
-    signature = SIGNATURES[function]
+    signature = SHAPES[function]
     many = dice.randint(signature.least, min(signature.most, signature.least + 2))
     wanted = signature.arguments + signature.arguments[-1] * many
-    values = letter if signature.value == "v" else dice.choice("nntd")
+    values = letter if signature.value in "vf" else dice.choice("nntd")
     moments = letter if signature.value == "m" else "d"
-    letters = [values if each == "v" else moments if each == "m" else each for each in wanted[:many]]
+    letters = [values if each in "vo" else moments if each == "m" else each for each in wanted[:many]]
     given = [expression(dice, each, columns, depth) for each in letters]
     for place, some in FIXED.get(function, {}).items():
         if place < len(given) and dice.random() < 0.97:

@@ -11,11 +11,11 @@ from types import SimpleNamespace
 from typing import Any
 
 from discreet.errors import Refusal
-from discreet.kernel.check import check
+from discreet.kernel.check import certify as check
+from discreet.kernel.expressions import conjuncts
+from discreet.kernel.relations import Join, node, tables_of
 from discreet.kernel.verdict import Rejected
-from discreet.plan.expressions.tree import conjuncts
 from discreet.plan.plan import Plan
-from discreet.plan.relation import Join, node, tables_of
 from support.random_plans import draw, spoil, traps, weaken, worlds
 from support.random_plans.expressions import conjunction
 from support.random_plans.judge import FAILS, Broken, judge

@@ -18,14 +18,15 @@ import numpy as np
 from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism, Then
 from discreet.core.reach import Neighbours
-from discreet.kernel.evaluate import evaluate
+from discreet.kernel.meaning.evaluate import evaluate
+from discreet.kernel.plan import ExactResult
 from discreet.matrix.mechanism import Combined
 from discreet.mechanisms.noise import Noise
 from discreet.mechanisms.quantiles.histogram import Histogram
 from discreet.mechanisms.selection.mode import Modes
 from discreet.mechanisms.selection.selection import Selection
 from discreet.mechanisms.selection.top_k import TopKRanking
-from discreet.plan.plan import ExactResult, Plan
+from discreet.plan.plan import Plan
 from support.evaluating import Salted
 from support.random_plans.worlds import Case, Tables, told
 
@@ -178,7 +179,7 @@ def compare(plan: Plan, added: tuple[Any, ...], neighbours: Neighbours, one: Del
     private = plan.naming is not None
     for n, (a, b) in enumerate(zip(one[1], other[1], strict=True)):
         moved = apart(a, b)
-        if private:  # where one database has no unit in a group, the other names it with probability δ at most
+        if private:  # a group that one of them cannot name is within δ: see `releases.naming`
             moved = {(group, part): far for (group, part), far in moved.items() if one[0][group] and other[0][group]}
         if moved:
             within(f"measure {n}, certified", moved, *added[n].reach(neighbours))

@@ -16,19 +16,9 @@ from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.core.loss import Loss
 from discreet.core.mechanism import Then
 from discreet.core.reach import Neighbours, Reach
-from discreet.kernel.types import SIGNATURES
-from discreet.matrix.mechanism import Combined
-from discreet.mechanisms.grid import Grid
-from discreet.mechanisms.noise import Noise
-from discreet.mechanisms.selection.mode import Modes
-from discreet.mechanisms.selection.selection import NoisyMax
-from discreet.mechanisms.selection.top_k import TopKRanking
-from discreet.mechanisms.threshold import Threshold
-from discreet.plan.expressions.tree import Apply, Field, Literal, Tree, conjuncts
-from discreet.plan.measures.distinct import Distinct, UnitsWhere
-from discreet.plan.measures.sums import Sums
-from discreet.plan.plan import Key, Plan
-from discreet.plan.relation import (
+from discreet.kernel.expressions import Apply, Field, Literal, Tree, conjuncts
+from discreet.kernel.plan import Key
+from discreet.kernel.relations import (
     Join,
     JoinInput,
     PerUnit,
@@ -39,6 +29,17 @@ from discreet.plan.relation import (
     UnitLimit,
     node,
 )
+from discreet.kernel.types import SIGNATURES
+from discreet.matrix.mechanism import Combined
+from discreet.mechanisms.grid import Grid
+from discreet.mechanisms.noise import Noise
+from discreet.mechanisms.selection.mode import Modes
+from discreet.mechanisms.selection.selection import NoisyMax
+from discreet.mechanisms.selection.top_k import TopKRanking
+from discreet.mechanisms.threshold import Threshold
+from discreet.plan.measures.distinct import Distinct, UnitsWhere
+from discreet.plan.measures.sums import Sums
+from discreet.plan.plan import Plan
 from support.random_plans.expressions import conjunction, expression
 from support.random_plans.worlds import NAMES, World
 
@@ -341,7 +342,7 @@ def united_rows(dice: random.Random, plan: Plan, world: World) -> Plan:
 
 
 def _made(name: str, kind: Any) -> Any:
-    from discreet.plan.relation import ComputedColumn
+    from discreet.kernel.relations import ComputedColumn
 
     return ComputedColumn(name=name, tree=Field(name=name, kind=kind), kind=kind)
 

@@ -18,21 +18,10 @@ from discreet.core.laws.price import Pure
 from discreet.core.mechanism import Mechanism
 from discreet.core.reach import Neighbours, Reach
 from discreet.errors import Refusal
-from discreet.matrix.mechanism import Combined
-from discreet.matrix.strategy import Identity, Strategy
-from discreet.mechanisms.noise import Noise
-from discreet.mechanisms.quantiles.many import Quantiles
-from discreet.mechanisms.selection.selection import Exponential
-from discreet.mechanisms.selection.top_k import TopKRanking
-from discreet.mechanisms.threshold import Threshold
-from discreet.plan.expressions.tree import Field, Literal, Tree
-from discreet.plan.measures.exact_data import RowSums, Steps
-from discreet.plan.measures.measure import Measure
-from discreet.plan.measures.quantiles import QuantileMeasure
-from discreet.plan.measures.sums import Sums
-from discreet.plan.measures.top_k import TopK
-from discreet.plan.plan import Key, Plan
-from discreet.plan.relation import (
+from discreet.kernel.exact_data import RowSums, Steps
+from discreet.kernel.expressions import Field, Literal, Tree
+from discreet.kernel.plan import Key
+from discreet.kernel.relations import (
     ComputedColumn,
     Join,
     JoinInput,
@@ -43,6 +32,18 @@ from discreet.plan.relation import (
     UnitAggregate,
     UnitLimit,
 )
+from discreet.matrix.mechanism import Combined
+from discreet.matrix.strategy import Identity, Strategy
+from discreet.mechanisms.noise import Noise
+from discreet.mechanisms.quantiles.many import Quantiles
+from discreet.mechanisms.selection.selection import Exponential
+from discreet.mechanisms.selection.top_k import TopKRanking
+from discreet.mechanisms.threshold import Threshold
+from discreet.plan.measures.measure import Measure
+from discreet.plan.measures.quantiles import QuantileMeasure
+from discreet.plan.measures.sums import Sums
+from discreet.plan.measures.top_k import TopK
+from discreet.plan.plan import Plan
 from support.random_plans.draw import law
 from support.random_plans.expressions import apply, equal
 from support.random_plans.spoil import told

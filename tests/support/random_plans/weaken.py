@@ -52,7 +52,7 @@ def without(rule: str) -> Callable[..., Any]:
             modules[full] = sys.modules[full] = ModuleType(full)
             setattr(sys.modules["discreet.kernel"], name, modules[full])
             exec(compile(ast.fix_missing_locations(tree), full, "exec"), vars(modules[full]))
-    return modules["discreet.kernel.check"].check  # type: ignore[no-any-return]
+    return modules["discreet.kernel.check"].certify  # type: ignore[no-any-return]
 
 
 @contextmanager

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from discreet.catalogue.facts import ColumnFacts, Facts, TableFacts
 from discreet.core.reach import Neighbours
-from discreet.kernel.functions import Moment, read
-from discreet.sql.types import Kind
+from discreet.core.values.kinds import Kind
+from discreet.kernel.facts import ColumnFacts, Facts, TableFacts
+from discreet.kernel.meaning.functions import Moment, read
 
 Row = Mapping[str, Any]
 Tables = Mapping[str, Sequence[Row]]

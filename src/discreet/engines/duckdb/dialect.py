@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from discreet.core.values.calendar import FIRST
 from discreet.engines.sql.dialect import Dialect
+from discreet.kernel.expressions import Value
 from discreet.plan.expressions.function import Text
-from discreet.plan.expressions.tree import Value
-from discreet.sql.calendar import FIRST
 from discreet.sql.spelling import constant, quoted
 
 __all__ = ["DUCKDB"]

@@ -26,8 +26,9 @@ from discreet.engines.duckdb import index_build
 from discreet.engines.duckdb.connection import DuckDBSource
 from discreet.engines.sql.bounding import statements
 from discreet.errors import Broken, NotUnderstood, Refusal
-from discreet.plan.expressions.tree import Field
-from discreet.plan.plan import Key, Plan
+from discreet.kernel.expressions import Field
+from discreet.kernel.plan import Key
+from discreet.plan.plan import Plan
 from discreet.plan.unit_index import IndexedTable, RowChoice, find_choice
 from discreet.sql.spelling import quoted
 

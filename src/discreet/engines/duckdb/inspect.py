@@ -12,10 +12,10 @@ from datetime import datetime
 from pathlib import Path
 
 from discreet.catalogue.schema import COMPUTED, JSON, MIXED, MOMENTS, UNREAD, Csv
+from discreet.core.values.dates import iso
 from discreet.engines.duckdb.csv import MAX_RECORD_BYTES, header, split
 from discreet.engines.duckdb.files import FILES, open_path
 from discreet.errors import NotUnderstood
-from discreet.sql.dates import iso
 
 __all__ = ["LINES", "InspectedTable", "look"]
 

@@ -37,8 +37,12 @@ if TYPE_CHECKING:
 
 __all__ = ["UNPRUNED", "Type", "check", "kinds", "load", "reader", "scan_sql", "types"]
 
-# The optimizers that let a file's statistics decide which of its rows are read.
-UNPRUNED = "filter_pushdown,join_filter_pushdown,row_group_pruner,partitioned_execution,top_n,late_materialization"
+# The optimizers that let a file's statistics decide which of its rows are read; and the one that pulls all conditions
+# of joins up, which are cross products then, for `filter_pushdown` to put them back.
+UNPRUNED = (
+    "filter_pullup,filter_pushdown,join_filter_pushdown,row_group_pruner,partitioned_execution,top_n,"
+    "late_materialization"
+)
 SAFE = {
     "BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "FLOAT",
     "DOUBLE", "DATE", "VARCHAR", "BLOB", "UUID", '"NULL"',

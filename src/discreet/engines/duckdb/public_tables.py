@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -19,7 +20,9 @@ MAX_LISTED_VALUES = 1000  # values of a column that are listed
 
 
 def read_public(catalogue: Catalogue, source: DuckDBSource) -> Catalogue:
-    """Return the catalogue with all columns of its public tables, their bounds, and their values where they are few."""
+    """Return the catalogue with all columns of its public tables, their bounds, and their values where they are few;
+    and without keys that they do not have.
+    """
     if not any(each.public for each in catalogue.tables):
         return catalogue
     tables = [_read(each, source) if each.public else each for each in catalogue.tables]
@@ -31,7 +34,16 @@ def _read(table: Table, source: DuckDBSource) -> Table:
     bare = Table(name=table.name, columns=tuple(Column(name=each) for each in names), public=True)
     there = bare.stored(source.stored[table.name])
     columns = [_known(table.column(each.name) or each, table.name, source) for each in there.columns]
-    return replace(table, columns=tuple(columns), join_columns=())
+    return replace(table, columns=tuple(columns), join_columns=(), key=_key(table, source))
+
+
+def _key(table: Table, source: DuckDBSource) -> tuple[str, ...]:
+    """Return the declared key of a public table, if no two of its rows share it; () otherwise."""
+    if not table.key:
+        return ()
+    names = ", ".join(quoted(each) for each in table.key)
+    text = f"SELECT 1 FROM {source.place(table.name)} GROUP BY {names} HAVING count(*) > 1 LIMIT 1"
+    return () if _rows(source, text, failed=[(1,)]) else table.key
 
 
 def _known(column: Column, table: str, source: DuckDBSource) -> Column:
@@ -58,11 +70,11 @@ def _known(column: Column, table: str, source: DuckDBSource) -> Column:
     return column
 
 
-def _rows(source: DuckDBSource, text: str) -> list[Any]:
+def _rows(source: DuckDBSource, text: str, failed: Sequence[Any] = ()) -> list[Any]:
     cursor = source.cursor()
     try:
         return cursor.execute(text).fetchall()
     except duckdb.Error:
-        return []
+        return list(failed)
     finally:
         cursor.close()

@@ -23,7 +23,8 @@ from discreet.engines.sql.relations import render_from
 from discreet.engines.sql.results import exact_data
 from discreet.errors import Failure, Interrupted, NotAllowed
 from discreet.kernel.check import Certificate
-from discreet.plan.plan import ExactResult, Plan
+from discreet.kernel.plan import ExactResult
+from discreet.plan.plan import Plan
 from discreet.sql.spelling import quoted
 
 if TYPE_CHECKING:
@@ -53,11 +54,9 @@ class Statements:
     def __init__(self) -> None:
         self._written, self._checked = Recent[Any, Texts](MAX_CACHED_PLANS), Recent[str, bool](MAX_CACHED_PLANS)
 
-    def of(self, plan: Plan, source: DuckDBSource, *, every: bool = False) -> Texts:
-        """Return all SQL of `plan`, with tables by their names; with `every`, also for groups that are not declared."""
-        return self._written.get(
-            (plan.key, every), lambda: statements(plan, *render_from(plan.table, quoted, source.stored), every=every)
-        )
+    def of(self, plan: Plan, source: DuckDBSource) -> Texts:
+        """Return all SQL of `plan`, with tables by their names."""
+        return self._written.get(plan.key, lambda: statements(plan, *render_from(plan.table, quoted, source.stored)))
 
     def check(self, text: str, source: DuckDBSource) -> None:
         """Prepare a statement in the engine; refuse one that it cannot run."""
@@ -160,6 +159,12 @@ class DuckDBSnapshot:
                  any row, and no failure of an engine that read half a file stops the data set. A cancelled question
                  ends with `Interrupted`, whatever the engine returned or raised.
         """
+        if certificate.facts != self.catalogue.facts:
+            raise NotAllowed(
+                "this certificate is for other data.",
+                code="not-certified",
+                instead="check the plan with this catalogue",
+            )
         plan = permission.use(certificate.plan, dataset=self.catalogue.name, version=self.version)
         salt = int.from_bytes(coins.flip(8).tobytes(), "little") >> 1
         look, found, said = RunningQuery(salt, cancel, time.monotonic() + self.seconds), None, ""
@@ -206,22 +211,10 @@ class DuckDBSnapshot:
         rows, own = list[tuple[Any, ...]](), dict[str, Any]()
         for n, text in texts.items():
             if n is None:
-                rows = self._rows(plan, text, look) if index is None else self._run(text, look, index=index)
+                rows = self._run(text, look, index=index)
             elif text not in own:
                 own[text] = self._run(text, look, index=index, arrow=OWN[type(plan.measures[n].exact)].arrow)
         return exact_data(plan, rows, {n: own[text] for n, text in texts.items() if n is not None})
-
-    def _rows(self, plan: Plan, text: str, look: RunningQuery) -> Any:
-        """Return the groups of `plan`. Where every row is a unit, groups that are not declared are usually few; then it
-        is faster to drop them afterwards. If they are many, the engine filters them.
-        """
-        if plan.caps.unit is None and plan.keys and plan.naming is None:
-            most = 2 * plan.cells + 1000
-            every = self.statements.of(plan, self.source, every=True)[None]
-            rows = self._run(f"{every}\nLIMIT {most}", look)
-            if len(rows) < most:
-                return rows
-        return self._run(text, look)
 
     def _run(self, text: str, look: RunningQuery, *, index: DuckDBSource | None = None, arrow: bool = False) -> Any:
         """Return all rows of a statement, as a list or as an Arrow table; raise TimeoutError when it takes too long."""

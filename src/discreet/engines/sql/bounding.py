@@ -8,7 +8,8 @@ from discreet.engines.sql.dialect import Dialect, Stored
 from discreet.engines.sql.expressions import MAX_JOINED_CHARS, group_key, one_of, spell, truncated, unit_value
 from discreet.engines.sql.histograms import OWN, BoundedRows, GroupOrder
 from discreet.engines.sql.sums import capped_totals, plain_totals, repeated, row_totals, values
-from discreet.plan.plan import Key, Plan
+from discreet.kernel.plan import Key
+from discreet.plan.plan import Plan
 
 __all__ = ["sql", "statements"]
 

@@ -1,17 +1,17 @@
 """Dates and timestamps in SQL, in forms that fail on no row.
 
-Whatever is stored is read as a date of the calendar (see `sql/calendar`): before its first day as that day, after its
-last one as that; so years beyond Python's, and infinities, keep their order and do no harm. A text that is no such date
-is NULL. From there on nothing leads out of the years that engines know, so nothing overflows.
+Whatever is stored is read as a date of the calendar (see `core/values/calendar`): before its first day as that day,
+after its last one as that; so years beyond Python's, and infinities, keep their order and do no harm. A text that is no
+such date is NULL. From there on nothing leads out of the years that engines know, so nothing overflows.
 """
 
 from __future__ import annotations
 
 from datetime import date, datetime
 
+from discreet.core.values.calendar import FIRST, LAST
 from discreet.engines.sql.dialect import Dialect
-from discreet.plan.expressions.tree import Field, Tree
-from discreet.sql.calendar import FIRST, LAST
+from discreet.kernel.expressions import Field, Tree
 
 __all__ = ["MOMENTS", "cast", "key_text", "read", "within_calendar"]
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
+from discreet.kernel.expressions import Value
 from discreet.plan.expressions.function import Text
-from discreet.plan.expressions.tree import Value
 
 __all__ = ["Dialect", "Stored"]
 

@@ -21,9 +21,10 @@ from typing import Any
 
 from discreet.engines.sql.dates import MOMENTS, cast, key_text, read, within_calendar
 from discreet.engines.sql.dialect import Dialect, Stored
+from discreet.kernel.expressions import Apply, Field, Literal, Tree
+from discreet.kernel.types import grows
 from discreet.plan.expressions.function import written
-from discreet.plan.expressions.functions import FUNCTIONS, grows
-from discreet.plan.expressions.tree import Apply, Field, Literal, Tree
+from discreet.plan.expressions.functions import FUNCTIONS
 
 __all__ = [
     "MAX_JOINED_CHARS", "carried_value", "compared", "group_key", "in_steps", "normal", "one_of", "shortened", "spell",

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from discreet.core.laws.law import Integers, narrowest
 from discreet.engines.sql.dialect import Dialect, Stored
 from discreet.engines.sql.expressions import carried_value, group_key, in_steps, normal, one_of, spell
-from discreet.mechanisms.quantiles.histogram import Histogram
-from discreet.plan.measures.exact_data import (
+from discreet.kernel.exact_data import (
     CODE_WORD,
     CODED,
     DistinctCount,
@@ -29,6 +28,7 @@ from discreet.plan.measures.exact_data import (
     ValueCounts,
     ValueHistogram,
 )
+from discreet.mechanisms.quantiles.histogram import Histogram
 from discreet.plan.plan import Plan
 
 __all__ = ["OWN", "BoundedRows", "ExactStatement", "GroupOrder", "bounded_rows"]
@@ -77,8 +77,8 @@ def bounded_rows(bounded: BoundedRows, *, once: bool = False, span: tuple[int, i
              and rows that are equal in all of them are the same in the answer. A group that is before another has all
              its rows before it, so rows beyond the groups that count take no place of a row that counts. Whole numbers
              of a `span` are kept in the last bits of their hash (as such a key is in h), so there is less to sort.
-             Groups without a value take no place of others, where all are declared; where keys are private they do, so
-             that a unit is counted in no group that it is not named in.
+             Groups without a value take no place of others, where all are declared; where keys are private they do, as
+             for the names of groups, so that values count in groups that their unit may help to name.
     """
     plan, rows, keys, hashed, dialect = bounded
     names = ", ".join([*keys, "x"])
@@ -297,7 +297,12 @@ def _combined(measure: RegionCounts, found: pa.Table, index: Index) -> Integers:
 def _declared(measure: ValueCounts | RegionCounts, stored: Stored) -> str:
     text = group_key(measure.of, measure.kind, stored)
     first, last = measure.values[0], measure.values[-1]
-    if isinstance(first, int) and isinstance(last, int) and measure.values == tuple(range(first, last + 1)):
+    if (
+        isinstance(first, int)
+        and isinstance(last, int)
+        and last - first < len(measure.values)  # before anything of that size is made
+        and measure.values == tuple(range(first, last + 1))
+    ):
         return f"CASE WHEN {text} BETWEEN {first} AND {last} THEN {text} END"
     return f"CASE WHEN {one_of(text, measure.values, stored.dialect)} THEN {text} END"
 

@@ -16,9 +16,9 @@ from discreet.engines.sql.expressions import (
     unit_storage,
     unit_value,
 )
+from discreet.kernel.expressions import Tree, conjuncts
 from discreet.kernel.ranges import ROWS
-from discreet.plan.expressions.tree import Tree, conjuncts
-from discreet.plan.relation import (
+from discreet.kernel.relations import (
     ComputedColumn,
     Join,
     JoinInput,

@@ -11,7 +11,8 @@ import numpy as np
 from discreet.core.laws.law import narrowest
 from discreet.engines.sql.histograms import OWN
 from discreet.engines.sql.sums import summed
-from discreet.plan.plan import ExactResult, Plan
+from discreet.kernel.plan import ExactResult
+from discreet.plan.plan import Plan
 
 __all__ = ["exact_data"]
 

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from discreet.catalogue.schema import Table
 from discreet.errors import NotAllowed, NotUnderstood, Place
+from discreet.kernel.expressions import Apply, Literal, Tree, Typed
 from discreet.mechanisms.quantiles.extreme import Side
 from discreet.plan.compile.split import SplitQuery
 from discreet.plan.compile.types import DEFAULT_STEP_DIGITS, is_unit, step_of, typed, unbounded
-from discreet.plan.expressions.tree import Apply, Literal, Tree, Typed
 from discreet.plan.measures.distinct import Distinct, UnitsWhere, is_unit_where
 from discreet.plan.measures.measure import MAX_STEPS, Measure
 from discreet.plan.measures.mode import Mode

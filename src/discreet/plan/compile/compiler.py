@@ -11,10 +11,15 @@ from collections.abc import Sequence
 
 from discreet.catalogue.schema import Catalogue
 from discreet.core.contribution import ContributionBounds
+from discreet.core.values.calendar import consecutive
 from discreet.core.work import SUM, spend
 from discreet.errors import NotAllowed, NotUnderstood
+from discreet.kernel.expressions import Apply, Domain, Tree, Typed, conjunction, fields
 from discreet.kernel.ownership import MAX_MEETING, MAX_REPEATED, equalities, ownership_of
+from discreet.kernel.plan import Key
 from discreet.kernel.ranges import widths
+from discreet.kernel.relations import Relation, node, trees_of
+from discreet.kernel.types import MAX_LETTERS, letters_made
 from discreet.kernel.verdict import Rejected
 from discreet.plan.codec import DIGITS, MAX_RELEASE_BYTES
 from discreet.plan.compile import aggregates
@@ -24,19 +29,15 @@ from discreet.plan.compile.join import limit_rows
 from discreet.plan.compile.split import SplitQuery, split
 from discreet.plan.compile.types import is_unit, typed
 from discreet.plan.draft import Alternative, Draft
-from discreet.plan.expressions.tree import Apply, Domain, Tree, Typed, conjunction, fields, texts
 from discreet.plan.measures.measure import Measure
-from discreet.plan.plan import MAX_CELLS, Key
-from discreet.plan.relation import Relation, node, prune, tests_of, trees_of
+from discreet.plan.plan import MAX_CELLS
+from discreet.plan.relation import prune, tests_of
 from discreet.plan.weights import copied, weight
 from discreet.sql import query as q
-from discreet.sql.calendar import consecutive
 
 __all__ = ["compile"]
 
 MAX_TESTED = 50_000  # nodes of a condition with all that it names written out: as many take an engine seconds
-
-MAX_TEXTS = 64  # functions that make texts: an engine makes those of thousands of rows at a time
 
 MAX_ROWS = 1 << 32  # of one unit, so that sums over them fit
 
@@ -104,8 +105,8 @@ def _light(
 
     `join.meeting` bounds the same while it builds the relation; here it is derived from what will be run.
     """
-    often = ownership_of(relation, catalogue.facts, equalities(where)).often
-    if often * weight(relation, catalogue, where=where, keys=keys, measures=measures) > MAX_REPEATED * MAX_MEETING:
+    repeated = ownership_of(relation, catalogue.facts, equalities(where)).repeated
+    if repeated * weight(relation, catalogue, where=where, keys=keys, measures=measures) > MAX_REPEATED * MAX_MEETING:
         raise Rejected("joined rows of one unit are too heavy")
 
 
@@ -154,17 +155,12 @@ def _added_up(question: SplitQuery, measures: Sequence[Measure]) -> None:
 
 
 def _made(relation: Relation, trees: Sequence[Tree | None], question: SplitQuery) -> None:
-    """Refuse more texts than an engine has room for.
-
-    Because  an engine computes each function for a vector of rows, and keeps the texts until the next vector: so many
-             texts of so many rows, each as long as what is read of one (`engines/sql/expressions.short`), or a few
-             times that.
-    """
-    if sum(map(texts, (*trees, *trees_of(relation)))) > MAX_TEXTS:
+    """Refuse to make more letters of each row than an engine has room for, which the kernel would reject."""
+    if (made := letters_made((*trees, *trees_of(relation)))) > MAX_LETTERS:
         raise NotAllowed(
-            f"this question applies more than {MAX_TEXTS} text functions to each row.",
+            f"text functions make up to {made:,} letters of each row here; the most is {MAX_LETTERS:,}.",
             code="too-large",
-            instead="use fewer text functions",
+            instead="use fewer text functions, or begin with LEFT(…, 100)",
             place=question.view.place,
         )
 

@@ -20,11 +20,11 @@ from fractions import Fraction
 
 from discreet.catalogue.schema import Catalogue, Column, Table, compares_exactly
 from discreet.errors import NotAllowed, NotUnderstood, Place
+from discreet.kernel.expressions import Domain, Field, Tree, Typed, conjunction, fields
+from discreet.kernel.relations import ComputedColumn, Projection, Relation, UnionAll, tables_of
 from discreet.plan.compile.types import is_unit, typed
 from discreet.plan.expressions import intervals as box
 from discreet.plan.expressions.rules import listed_values
-from discreet.plan.expressions.tree import Domain, Field, Tree, Typed, conjunction, fields
-from discreet.plan.relation import ComputedColumn, Projection, Relation, UnionAll, tables_of
 from discreet.sql import query as q
 
 __all__ = [

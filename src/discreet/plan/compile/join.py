@@ -15,11 +15,12 @@ from math import isqrt, prod
 
 from discreet.catalogue.schema import Catalogue, Table, compares_exactly
 from discreet.errors import NotAllowed
+from discreet.kernel.expressions import Tree
+from discreet.kernel.relations import How, Join, JoinInput, Relation, UnitLimit, tables_of
 from discreet.plan.compile.from_clause import RelationShape
 from discreet.plan.compile.scope import Classes, JoinOperand, Scope, join_only_columns, name_columns
 from discreet.plan.compile.types import typed
-from discreet.plan.expressions.tree import Tree
-from discreet.plan.relation import How, Join, JoinInput, Relation, UnitLimit, node, tables_of
+from discreet.plan.relation import with_unit_limit
 from discreet.sql import query as q
 
 __all__ = ["join", "limit_rows"]
@@ -190,7 +191,8 @@ class _Joiner:
             own = set(side.names.values())
             mine, theirs = _sides(conditions, own)
             caps.add(side, mine, theirs, compared=not all(_matched(each, own) for each in conditions))
-            self._place(side, conditions, _single(side, mine, row=owner is None or first.table.one_row_per_unit))
+            row = owner is None or first.table.one_row_per_unit
+            self._place(side, conditions, _single(side, mine, [] if row else self._exact(conditions, own)))
         met = caps.meeting(share)
         parts = tuple(_few(side, part, met.get(id(side))) for side, part in zip(self.placed, self.parts, strict=True))
         below = RelationShape(relation=Join(parts=parts), table=self._shape(owner, first, caps), alias="", unit=owner)
@@ -208,6 +210,13 @@ class _Joiner:
             found = self.on[id(side)] if reads <= there and self._within(side).names(reads) else []
         joins = _sides(found, own)[0] or (side.tests and side.table.public)
         return found if joins else []
+
+    def _exact(self, conditions: list[q.Expression], own: set[str]) -> list[str]:
+        """Return the columns among `own` that conditions set equal to a column of others by their stored values."""
+        known = {each.name: each for one in self.sides for each in one.columns()}
+        pairs = [pair for each in conditions if (pair := _pair(each)) is not None]
+        both = [(a, b) for pair in pairs for a, b in (pair, pair[::-1]) if a in own and b not in own]
+        return [a for a, b in both if compares_exactly(known.get(a), known.get(b))]
 
     def _place(self, side: JoinOperand, conditions: list[q.Expression], single: tuple[str, ...]) -> None:
         self.placed.append(side)
@@ -366,7 +375,7 @@ def limit_rows(relation: Relation, catalogue: Catalogue, share: int) -> Relation
         columns = tuple(each.name for each in (*table.columns, *table.join_columns))
         return UnitLimit(source=name, unit=table.unit, columns=columns, most=max(most, table.rows_per_unit or 1))
 
-    return node(relation).with_unit_limit(few)
+    return with_unit_limit(relation, few)
 
 
 def root(number: int, degree: int) -> int:
@@ -403,12 +412,13 @@ def _matched(condition: q.Expression, own: set[str]) -> bool:
     return bool(_sides([condition], own)[0]) or condition.columns <= own
 
 
-def _single(side: JoinOperand, mine: list[str], *, row: bool) -> tuple[str, ...]:
-    """Return the columns of a public table by which only one row may join; () if that is declared, or not needed.
+def _single(side: JoinOperand, mine: list[str], exact: list[str]) -> tuple[str, ...]:
+    """Return the columns of a public table by which only one row may join; () if its key is compared exactly.
 
-    With `row`, a declaration is not enough: where every row is a unit, no row may be joined twice.
+    `mine` are its columns that are compared with anything, `exact` those that are compared by their stored values; none
+    where every row is a unit, so that a key is not relied on.
     """
-    if not side.table.public or side.tests or (not row and _told_by(side, mine)):
+    if not side.table.public or side.tests or _told_by(side, exact):
         return ()
     back = {name: own for own, name in side.names.items()}
     stored = {each.name.lower(): each.name for each in (*side.table.columns, *side.table.join_columns)}

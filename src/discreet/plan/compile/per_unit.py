@@ -7,14 +7,14 @@ from dataclasses import replace
 from fractions import Fraction
 
 from discreet.catalogue.schema import Column, Table
+from discreet.core.values.kinds import Kind
 from discreet.errors import NotAllowed, NotUnderstood
+from discreet.kernel.expressions import Domain, Field, Typed, conjunction
+from discreet.kernel.relations import ComputedColumn, PerUnit, UnitAggregate
 from discreet.plan.compile.from_clause import RelationShape, column_of, condition, projection, unused_name
 from discreet.plan.compile.types import is_unit, step_of, typed, unbounded
-from discreet.plan.expressions.tree import Domain, Field, Typed, conjunction
 from discreet.plan.measures.measure import MAX_STEPS
-from discreet.plan.relation import ComputedColumn, PerUnit, UnitAggregate
 from discreet.sql import query as q
-from discreet.sql.types import Kind
 
 __all__ = ["compile_per_unit", "groups_by_unit"]
 

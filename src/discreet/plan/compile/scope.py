@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 
 from discreet.catalogue.schema import Column, Table
 from discreet.errors import NotUnderstood, Place
+from discreet.kernel.relations import How
 from discreet.plan.compile.from_clause import RelationShape, expand_star
-from discreet.plan.relation import How
 from discreet.sql import query as q
 
 __all__ = ["INSIDE", "Classes", "JoinOperand", "Scope", "join_only_columns", "name_columns"]

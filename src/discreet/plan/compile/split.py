@@ -13,6 +13,8 @@ from typing import ClassVar
 
 from discreet.catalogue.schema import Catalogue, Table
 from discreet.errors import NotAllowed, NotUnderstood, Place
+from discreet.kernel.expressions import Tree
+from discreet.kernel.relations import How, Relation
 from discreet.plan.compile.from_clause import (
     RelationShape,
     materialise,
@@ -27,8 +29,6 @@ from discreet.plan.compile.outer_query import column_by_number, compile_outer, r
 from discreet.plan.compile.per_unit import compile_per_unit, groups_by_unit
 from discreet.plan.compile.scope import INSIDE, JoinOperand, Scope
 from discreet.plan.compile.types import typed
-from discreet.plan.expressions.tree import Tree
-from discreet.plan.relation import How, Relation
 from discreet.postprocess.table import RELEASED
 from discreet.sql import query as q
 

@@ -11,15 +11,15 @@ from datetime import date
 from fractions import Fraction
 
 from discreet.catalogue.schema import PROMISE, Column, Table
+from discreet.core.values.calendar import number
+from discreet.core.values.dates import Interval
 from discreet.core.work import NODE, spend
 from discreet.errors import NotAllowed, NotUnderstood, Place
+from discreet.kernel.expressions import Bounds, Domain, Field, Literal, Typed, fields
 from discreet.plan.expressions.dates import constant as moment
 from discreet.plan.expressions.functions import FUNCTIONS, engine_nodes
 from discreet.plan.expressions.rules import listed_values, small
-from discreet.plan.expressions.tree import Bounds, Domain, Field, Literal, Typed, fields
 from discreet.sql import query as q
-from discreet.sql.calendar import number
-from discreet.sql.dates import Interval
 
 __all__ = ["DEFAULT_STEP_DIGITS", "is_unit", "step_of", "typed", "unbounded"]
 

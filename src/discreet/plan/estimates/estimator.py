@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from discreet.core.contribution import Setting
 from discreet.core.laws.law import Floats, Integers, Spread
-from discreet.sql.types import Kind
+from discreet.core.values.kinds import Kind
 
 __all__ = ["Estimator", "Floats", "L", "ReleasedEnds", "share_of"]
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.laws.law import Integers, narrowest
-from discreet.plan.expressions.tree import Value
+from discreet.kernel.expressions import Value
 
 __all__ = ["Merge"]
 

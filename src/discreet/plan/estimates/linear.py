@@ -12,9 +12,9 @@ import numpy as np
 from discreet.core.laws.law import Integers, Law, Spread
 from discreet.core.once import once
 from discreet.core.text import show
+from discreet.core.values.kinds import Kind
 from discreet.plan.estimates.estimator import Estimator, Floats
 from discreet.plan.estimates.noise_sums import Sizes, radius
-from discreet.sql.types import Kind
 
 __all__ = ["LinearEstimator", "noise_text"]
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from discreet.core.laws.law import Integers, Law, Spread
+from discreet.core.values.kinds import Kind
 from discreet.plan.estimates.estimator import Estimator, Floats
 from discreet.plan.estimates.linear import noise_text
-from discreet.sql.types import Kind
 
 __all__ = ["Average"]
 

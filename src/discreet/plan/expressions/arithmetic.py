@@ -10,6 +10,8 @@ from typing import Literal as Either
 
 import numpy as np
 
+from discreet.core.values.kinds import Kind
+from discreet.kernel.expressions import Bounds, Domain, Literal, Typed
 from discreet.plan.expressions import intervals as box
 from discreet.plan.expressions import margins
 from discreet.plan.expressions.function import BINARY, UNARY, Above, Doc, Function, Rule, Spelling
@@ -21,9 +23,7 @@ from discreet.plan.expressions.rules import (
     require_numbers,
     whole_constant,
 )
-from discreet.plan.expressions.tree import Bounds, Domain, Literal, Typed
 from discreet.sql import query as q
-from discreet.sql.types import Kind
 
 __all__ = ["ARITHMETIC", "arithmetic", "difference_of", "negated", "same", "sum_of"]
 

@@ -7,7 +7,9 @@ from dataclasses import replace
 from datetime import date
 from fractions import Fraction
 
+from discreet.core.values.kinds import WORDS, Kind
 from discreet.errors import NotUnderstood
+from discreet.kernel.expressions import Apply, Bounds, Domain, Typed
 from discreet.plan.expressions import intervals as box
 from discreet.plan.expressions import margins
 from discreet.plan.expressions.arithmetic import same
@@ -26,10 +28,9 @@ from discreet.plan.expressions.function import (
     first,
 )
 from discreet.plan.expressions.rules import COMPUTED, applied, constant_number, require_kinds, require_numbers
-from discreet.plan.expressions.tree import Apply, Bounds, Domain, Typed
 from discreet.sql import query as q
 from discreet.sql.spelling import case
-from discreet.sql.types import STORED, WORDS, Kind
+from discreet.sql.types import STORED
 
 __all__ = ["CONDITIONS"]
 

@@ -1,7 +1,7 @@
 """Rules for dates and timestamps: parts, truncation, differences and additions.
 
-Bounds of dates are numbers of days, as in `sql/calendar`. What an engine computes never leaves the years that it knows:
-a stored date is within the calendar, and additions may lead away from it by at most `MAX_DAYS_AWAY` days.
+Bounds of dates are numbers of days, as in `core/values/calendar`. What an engine computes never leaves the years that
+it knows: a stored date is within the calendar, and additions may lead away from it by at most `MAX_DAYS_AWAY` days.
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ from fractions import Fraction
 from math import ceil
 from typing import Any
 
+from discreet.core.values import calendar
+from discreet.core.values.dates import Interval, iso, midnight, whole_day
+from discreet.core.values.kinds import WORDS, Kind
 from discreet.errors import NotAllowed, NotUnderstood
+from discreet.kernel.expressions import Apply, Bounds, Domain, Literal, Tree, Typed
 from discreet.plan.expressions import intervals as box
 from discreet.plan.expressions import margins
 from discreet.plan.expressions.arithmetic import difference_of, negated, sum_of
 from discreet.plan.expressions.function import BINARY, Above, Doc, Function, Rule, Spelling
 from discreet.plan.expressions.rules import applied, constant_number, distinct, listed_values
-from discreet.plan.expressions.tree import Apply, Bounds, Domain, Literal, Tree, Typed
-from discreet.sql import calendar
 from discreet.sql import query as q
-from discreet.sql.dates import Interval, iso, midnight, whole_day
-from discreet.sql.types import MAX_VALUES, WORDS, Kind
+from discreet.sql.types import MAX_VALUES
 
 __all__ = ["DATES", "MOMENTS", "cast_moment", "constant", "dated"]
 

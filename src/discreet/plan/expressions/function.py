@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.plan.expressions.tree import Typed
+from discreet.kernel.expressions import Typed
 from discreet.sql import query as q
 
 __all__ = ["BINARY", "MANY", "PLAIN", "UNARY", "Above", "Box", "Doc", "Function", "Grows", "Letters", "Margin",

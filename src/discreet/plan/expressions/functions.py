@@ -5,14 +5,14 @@ A new function of SQL is one entry in the file of its subject. Whatever else kno
 
 from __future__ import annotations
 
+from discreet.kernel.expressions import Tree
 from discreet.plan.expressions.arithmetic import ARITHMETIC
 from discreet.plan.expressions.conditions import CONDITIONS
 from discreet.plan.expressions.dates import DATES
-from discreet.plan.expressions.function import Function, Grows
+from discreet.plan.expressions.function import Function
 from discreet.plan.expressions.strings import STRINGS
-from discreet.plan.expressions.tree import Tree
 
-__all__ = ["BY_NODE", "FUNCTIONS", "engine_nodes", "grows", "register", "searched_columns"]
+__all__ = ["BY_NODE", "FUNCTIONS", "engine_nodes", "register", "searched_columns"]
 
 BEGINNINGS = ("left", "starts_with", "substring", "lower", "upper", "ltrim")  # what they find is at the beginning
 FUNCTIONS: dict[str, Function] = {}  # by our own names for them
@@ -28,14 +28,6 @@ def register(function: Function) -> None:
 
 for _each in (*ARITHMETIC, *CONDITIONS, *STRINGS, *DATES):
     register(_each)
-
-
-def grows(tree: Tree, how: tuple[Grows, ...] = ("joins", "fills")) -> bool:
-    """Return True if a text may be longer than each text in it; or, with "fills" alone, than all of them together."""
-    if tree.kind != "text":
-        return False
-    own = tree.applies is not None and FUNCTIONS[tree.applies].spelling.grows in how
-    return own or any(grows(each, how) for each in tree.children)
 
 
 def searched_columns(tree: Tree) -> set[str]:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 
 from discreet.core.exact import Ball, ball, ceiling, floor
-from discreet.plan.expressions.tree import Bounds
+from discreet.kernel.expressions import Bounds
 
 __all__ = ["WHOLE", "absolute", "difference", "exponential", "hull", "logarithm", "nearest", "negative", "power",
            "product", "quotient", "remainder", "root", "rounded", "total"]  # fmt: skip

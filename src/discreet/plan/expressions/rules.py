@@ -9,11 +9,12 @@ from itertools import product
 from math import prod
 from typing import Any
 
+from discreet.core.values.kinds import WORDS, Kind
 from discreet.core.work import spend
 from discreet.errors import NotUnderstood
-from discreet.plan.expressions.tree import Apply, Bounds, Domain, Typed
+from discreet.kernel.expressions import Apply, Bounds, Domain, Typed
 from discreet.sql import query as q
-from discreet.sql.types import MAX_VALUES, WORDS, Kind
+from discreet.sql.types import MAX_VALUES
 
 __all__ = [
     "COMPUTED",

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any
 
+from discreet.core.values.kinds import Kind
 from discreet.errors import NotAllowed, NotUnderstood
+from discreet.kernel.expressions import Domain, Typed
+from discreet.kernel.types import MAX_PATTERN, SEARCHED, is_fast_pattern
 from discreet.plan.expressions.function import (
     BINARY,
     PLAIN,
@@ -28,14 +30,11 @@ from discreet.plan.expressions.function import (
     first,
 )
 from discreet.plan.expressions.rules import applied, image, require_argument, require_kinds, whole_constant
-from discreet.plan.expressions.tree import Domain, Typed
 from discreet.sql import query as q
-from discreet.sql.types import MAX_VALUE_CHARS, Kind
+from discreet.sql.types import MAX_VALUE_CHARS
 
-__all__ = ["STRINGS", "is_fast_pattern"]
+__all__ = ["STRINGS"]
 
-PATTERN = 200  # letters of a pattern
-SEARCHED = 50  # … that is looked for at every place, with _ in it: a row takes at most so many steps for each letter
 MAX_JOINED = 40  # nodes of a text that is put together
 PADDED = 1000  # letters that a text is made to have at most
 Python = Callable[..., Any]
@@ -81,9 +80,9 @@ def _like(what: q.Call, arguments: list[Typed]) -> Typed:
             instead="write LIKE 'a%'",
             place=what.arguments[1].place,
         )
-    if len(str(what.arguments[1].literal)) > PATTERN:
+    if len(str(what.arguments[1].literal)) > MAX_PATTERN:
         raise NotAllowed(
-            f"a pattern of LIKE has at most {PATTERN:,} letters.", code="too-large", instead="look for a part of it",
+            f"a pattern of LIKE has at most {MAX_PATTERN} letters.", code="too-large", instead="look for a part of it",
             place=what.arguments[1].place,
         )  # fmt: skip
     if not is_fast_pattern(str(what.arguments[1].literal)):
@@ -94,20 +93,6 @@ def _like(what: q.Call, arguments: list[Typed]) -> Typed:
             place=what.arguments[1].place,
         )
     return applied(what, arguments, "boolean")
-
-
-def is_fast_pattern(pattern: str) -> bool:
-    """Return True if an engine compares a text with a pattern in few steps for each letter of the text.
-
-    Given    a pattern without _ is looked for part by part, from left to right, once; one with _ at every place that a
-             % leaves open, and from there on at every place of the next %: for k of them, in n^k times its length
-             steps for n letters.
-    Promise  at most n · PATTERN steps for each row, n being what is read of a text (`engines/sql/expressions.short`).
-    Because  a % at the end is met by anything, so only those before it count: none or one of them, and then of
-             SEARCHED letters.
-    """
-    open_ = sum(a == "%" for a, b in pairwise(pattern.rstrip("%") + " ") if b != "%")
-    return "_" not in pattern or not open_ or (open_ == 1 and len(pattern) <= SEARCHED)
 
 
 def _joined(python: Python | None = None) -> Rule:

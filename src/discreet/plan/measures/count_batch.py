@@ -24,12 +24,12 @@ from discreet.core.reach import Reach
 from discreet.core.record import recorded
 from discreet.core.text import show
 from discreet.errors import NotUnderstood
+from discreet.kernel.exact_data import RegionCounts
+from discreet.kernel.expressions import Tree
 from discreet.matrix.mechanism import reach
 from discreet.matrix.strategy import Strategy
 from discreet.mechanisms.noise import Noise
 from discreet.plan.estimates.linear import LinearEstimator
-from discreet.plan.expressions.tree import Tree
-from discreet.plan.measures.exact_data import RegionCounts
 from discreet.plan.measures.measure import MeasureOf
 from discreet.plan.measures.statistic import Statistic
 

@@ -9,9 +9,9 @@ from typing import ClassVar
 from discreet.core.contribution import Setting
 from discreet.core.reach import Reach
 from discreet.core.record import recorded
+from discreet.kernel.exact_data import DistinctCount
+from discreet.kernel.expressions import Tree
 from discreet.plan.estimates.linear import LinearEstimator
-from discreet.plan.expressions.tree import Tree
-from discreet.plan.measures.exact_data import DistinctCount
 from discreet.plan.measures.measure import Noised
 from discreet.plan.measures.statistic import Statistic
 from discreet.plan.measures.sums import Sums

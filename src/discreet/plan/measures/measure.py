@@ -37,13 +37,13 @@ from discreet.core.laws.price import Price
 from discreet.core.mechanism import Mechanism
 from discreet.core.once import once
 from discreet.core.reach import Reach
+from discreet.core.values.kinds import Kind
+from discreet.kernel.exact_data import ExactData
+from discreet.kernel.expressions import Tree
 from discreet.mechanisms.noise import Noise
 from discreet.plan.estimates.consistency import nearest
 from discreet.plan.estimates.estimator import Estimator, L
-from discreet.plan.expressions.tree import Tree
-from discreet.plan.measures.exact_data import ExactData
 from discreet.plan.measures.statistic import Statistic
-from discreet.sql.types import Kind
 
 if TYPE_CHECKING:
     from discreet.plan.estimates.group_sums import Merge

@@ -11,14 +11,14 @@ from discreet.core.contribution import Setting
 from discreet.core.laws.law import Integers, Spread
 from discreet.core.laws.price import Price
 from discreet.core.record import recorded
+from discreet.core.values.kinds import Kind
 from discreet.errors import NotUnderstood
+from discreet.kernel.exact_data import ValueCounts
+from discreet.kernel.expressions import Tree, Value
 from discreet.mechanisms.selection.mode import Modes
-from discreet.plan.expressions.tree import Tree, Value
-from discreet.plan.measures.exact_data import ValueCounts
 from discreet.plan.measures.measure import MeasureOf
 from discreet.plan.measures.quantiles import CHOICES, Choice, SelectedValue
 from discreet.plan.measures.statistic import Statistic
-from discreet.sql.types import Kind
 
 __all__ = ["Mode"]
 

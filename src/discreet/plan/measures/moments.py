@@ -26,12 +26,12 @@ from discreet.core.reach import Reach
 from discreet.core.record import recorded
 from discreet.core.text import show
 from discreet.errors import NotUnderstood
+from discreet.kernel.exact_data import Form, RowSums, Steps
+from discreet.kernel.expressions import Tree
 from discreet.plan.estimates.estimator import Estimator
 from discreet.plan.estimates.linear import LinearEstimator
 from discreet.plan.estimates.moments import Correlation, Covariance, Slope, Variance
 from discreet.plan.estimates.ratio import Average
-from discreet.plan.expressions.tree import Tree
-from discreet.plan.measures.exact_data import Form, RowSums, Steps
 from discreet.plan.measures.measure import MAX_STEPS, Noised
 from discreet.plan.measures.statistic import Statistic
 

@@ -18,11 +18,11 @@ from discreet.core.exact import probability
 from discreet.core.laws.law import NOISELESS, Integers
 from discreet.core.laws.price import Price
 from discreet.core.record import recorded
+from discreet.kernel.exact_data import ValueHistogram
+from discreet.kernel.expressions import Tree
 from discreet.mechanisms.quantiles.interval import QuantileIntervalMechanism, shift_for
 from discreet.mechanisms.quantiles.many import Quantiles
 from discreet.plan.estimates.estimator import ReleasedEnds
-from discreet.plan.expressions.tree import Tree
-from discreet.plan.measures.exact_data import ValueHistogram
 from discreet.plan.measures.quantiles import GridValue, Histogrammed
 from discreet.plan.measures.statistic import Statistic
 

@@ -25,17 +25,17 @@ from discreet.core.laws.price import Price
 from discreet.core.once import once
 from discreet.core.record import recorded
 from discreet.core.text import show
+from discreet.core.values.kinds import Kind
 from discreet.errors import NotUnderstood
+from discreet.kernel.exact_data import ValueHistogram
+from discreet.kernel.expressions import Tree
 from discreet.mechanisms.quantiles.extreme import Extreme, Side, safe_rank
 from discreet.mechanisms.quantiles.histogram import Histogram
 from discreet.mechanisms.quantiles.many import MAX_POINTS, Quantiles
 from discreet.mechanisms.selection.selection import Exponential, PermuteAndFlip, Selection
 from discreet.plan.estimates.estimator import Estimator, Floats, L
-from discreet.plan.expressions.tree import Tree
-from discreet.plan.measures.exact_data import ValueHistogram
 from discreet.plan.measures.measure import MeasureOf
 from discreet.plan.measures.statistic import Statistic
-from discreet.sql.types import Kind
 
 __all__ = ["Choice", "Extremes", "GridValue", "Histogram", "Histogrammed", "QuantileMeasure", "SelectedValue", "Side"]
 

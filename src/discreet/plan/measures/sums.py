@@ -21,11 +21,11 @@ from discreet.core.reach import Reach
 from discreet.core.record import recorded
 from discreet.core.text import show
 from discreet.errors import NotUnderstood
+from discreet.kernel.exact_data import ExactData, Form, RowSums, Steps, UnitCount
+from discreet.kernel.expressions import Literal, Tree
 from discreet.plan.estimates.estimator import Estimator, L
 from discreet.plan.estimates.linear import LinearEstimator
 from discreet.plan.estimates.ratio import Average
-from discreet.plan.expressions.tree import Literal, Tree
-from discreet.plan.measures.exact_data import ExactData, Form, RowSums, Steps, UnitCount
 from discreet.plan.measures.measure import MAX_STEPS, MeasureOf, Noised
 from discreet.plan.measures.statistic import Statistic
 

@@ -22,16 +22,16 @@ from discreet.core.exact import positive_integer
 from discreet.core.laws.law import Integers, Spread
 from discreet.core.laws.price import Price
 from discreet.core.record import recorded
+from discreet.core.values.kinds import Kind
 from discreet.errors import NotUnderstood
+from discreet.kernel.exact_data import ExactData
+from discreet.kernel.expressions import Tree
 from discreet.mechanisms.selection.top_k import TopKRanking
 from discreet.plan.estimates.noise_sums import radius
-from discreet.plan.expressions.tree import Tree
-from discreet.plan.measures.exact_data import ExactData
 from discreet.plan.measures.measure import Measurement, MeasureOf
 from discreet.plan.measures.quantiles import CHOICES, Choice, SelectedValue
 from discreet.plan.measures.statistic import Statistic
 from discreet.plan.measures.sums import Sums
-from discreet.sql.types import Kind
 
 __all__ = ["TopK"]
 

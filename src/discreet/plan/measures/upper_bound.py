@@ -10,9 +10,9 @@ from discreet.core.contribution import Setting
 from discreet.core.laws.price import Price
 from discreet.core.record import recorded
 from discreet.errors import NotUnderstood
+from discreet.kernel.exact_data import Ladder
+from discreet.kernel.expressions import Tree
 from discreet.mechanisms.quantiles.upper_bound import UpperBoundMechanism
-from discreet.plan.expressions.tree import Tree
-from discreet.plan.measures.exact_data import Ladder
 from discreet.plan.measures.measure import MeasureOf
 from discreet.plan.measures.quantiles import TOP
 from discreet.plan.measures.statistic import Statistic

@@ -10,10 +10,10 @@ from typing import Any, Protocol
 
 from sqlglot import exp
 
+from discreet.core.values.dates import Interval, interval, iso, midnight, whole_day
 from discreet.errors import NotAllowed, NotUnderstood, Place, Refusal
 from discreet.sql import query as q
 from discreet.sql.allowlist import INSTEAD, PARTS_OF_DATES
-from discreet.sql.dates import Interval, interval, iso, midnight, whole_day
 from discreet.sql.multi_column import MAX_LISTED
 from discreet.sql.types import TYPES
 

@@ -7,6 +7,7 @@ so that nothing a newer sqlglot learns to read slips through.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -35,6 +36,8 @@ MAX_SETS = 64
 MAX_LISTS = 400  # brackets of lists in a text
 MAX_PARENTHESES = 200  # parentheses in parentheses
 MAX_INTERVAL_CHARS = 100  # letters of the text after INTERVAL
+MAX_BARE_JOINS = 4  # one after the other, before their conditions
+UNCONDITIONAL = {TokenType.CROSS, TokenType.NATURAL}
 OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE}
 CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE}
 SETS = (exp.GroupingSets, exp.Rollup, exp.Cube)
@@ -88,10 +91,20 @@ def _statements(text: str) -> tuple[list[Any], dict[int, str]]:
 def _readable(tokens: list[Token], text: str) -> None:
     """Refuse tokens on which a parser takes much longer than there are letters: the square of their number, or more."""
     depth = lists = 0
+    bare = Counter[int]()  # JOINs that wait for their condition, by how deep they are: each doubles a parser's time
     for before, token in zip([None, *tokens], tokens, strict=False):
         kind, place = token.token_type, Place(text, token.start, token.end + 1)
         depth += (kind in OPENING) - (kind in CLOSING)
         lists += kind == TokenType.L_BRACKET
+        if kind == TokenType.JOIN and not (before is not None and before.token_type in UNCONDITIONAL):
+            bare[depth] += 1
+        elif kind in CLOSING:
+            bare.pop(depth + 1, None)
+        elif kind in (TokenType.ON, TokenType.USING):
+            bare[depth] = max(bare[depth] - 1, 0)
+        if bare.total() > MAX_BARE_JOINS:
+            said, instead = "a JOIN needs its condition.", "write JOIN … ON a.id = b.id"
+            raise NotUnderstood(said, code="wrong-expression", instead=instead, place=place)
         if depth > MAX_PARENTHESES:
             raise NotAllowed(
                 "this is nested too deeply.", code="too-large", instead="write it in fewer parentheses", place=place

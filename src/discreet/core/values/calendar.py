@@ -13,7 +13,7 @@ from datetime import date, datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
-from discreet.sql.dates import Interval, midnight, whole_day
+from discreet.core.values.dates import Interval, midnight, whole_day
 
 __all__ = ["END", "FIRST", "LAST", "NAMES", "PARTS", "SECONDS", "TIMES", "UNITS", "WEEK", "after", "begin", "begins",
            "consecutive", "count", "moment", "number"]  # fmt: skip

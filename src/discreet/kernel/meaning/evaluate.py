@@ -22,7 +22,11 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from discreet.core.laws.law import Integers, narrowest
-from discreet.kernel.functions import (
+from discreet.core.values.dates import midnight
+from discreet.kernel import exact_data as data
+from discreet.kernel import relations as rel
+from discreet.kernel.expressions import Apply, Field, Literal, Tree, conjuncts
+from discreet.kernel.meaning.functions import (
     MEANINGS,
     MOMENTS,
     Short,
@@ -38,14 +42,10 @@ from discreet.kernel.functions import (
     short,
     text,
 )
+from discreet.kernel.plan import ExactResult, Key, Plan
+from discreet.kernel.relations import Relation
+from discreet.kernel.types import grows
 from discreet.mechanisms.quantiles.histogram import Histogram
-from discreet.plan import relation as rel
-from discreet.plan.expressions.functions import grows
-from discreet.plan.expressions.tree import Apply, Field, Literal, Tree, conjuncts
-from discreet.plan.measures import exact_data as data
-from discreet.plan.plan import ExactResult, Key, Plan
-from discreet.plan.relation import Relation
-from discreet.sql.dates import midnight
 
 __all__ = ["Choice", "Tables", "evaluate", "rows_of", "value"]
 
@@ -398,8 +398,8 @@ class Bounded(NamedTuple):
         """The values that count in each group: of a unit no more than its cap, group by group, the first by their rank.
 
         Rows without a value count for nothing; with `once`, equal values of a unit in a group are one. A group without
-        any value takes no place of others where keys are declared; where they are private it does, so that a unit is
-        counted in no group that it is not named in.
+        any value takes no place of others where keys are declared; where they are private it does, as for the names of
+        groups, so that values count in groups that their unit may help to name.
         """
         found: dict[Group, list[Any]] = {}
         for unit, groups in self.units.items():

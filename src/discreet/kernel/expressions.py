@@ -14,8 +14,8 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.core.record import recorded
-from discreet.sql.types import Kind
-from discreet.sql.walk import Formula, conjuncts
+from discreet.core.values.kinds import Kind
+from discreet.core.walk import Formula, conjuncts
 
 __all__ = [
     "Apply",
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 Value = bool | int | Fraction | str | date | None  # a timestamp is a date, too
-Bounds = tuple[Fraction, Fraction]  # of dates and timestamps, in days: see `sql/calendar`
+Bounds = tuple[Fraction, Fraction]  # of dates and timestamps, in days: see `core/values/calendar`
 Domain = tuple[bool | int | str | date, ...]
 KINDS: dict[type, Kind | None] = {
     bool: "boolean", int: "integer", Fraction: "real", str: "text", date: "date", datetime: "timestamp",

@@ -1,6 +1,6 @@
 """Trees of frozen nodes, and the ways to walk them: `map`, `walk` and `fold`, of `children` and `rebuilt`.
 
-The expressions of a question (`sql/query`) and those of a plan (`plan/expressions/tree`) are such trees; both have
+The expressions of a question (`sql/query`) and those of a plan (`kernel/expressions`) are such trees; both have
 names, constants and functions of others, so what is asked of either (`columns`, `size`, `conjuncts`) is written once.
 Questions may be hundreds of levels deep, so `walk` does not recurse, and `fold` takes one frame of Python for a level.
 """

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from discreet.sql.types import Kind
+from discreet.core.values.kinds import Kind
 
 __all__ = ["ColumnFacts", "Facts", "TableFacts"]
 
@@ -27,11 +27,12 @@ class TableFacts:
     """A table. Its rows are public; or each is a unit; or belong to the unit in the column `unit`.
 
     With `through`, the column `unit` holds a key of another table instead, whose row says whose the row is: a table
-    and a column of which no two units share a value.
+    and a column of which no two units share a value. No two rows of a public table share the columns `unique`.
     """
 
     columns: Mapping[str, ColumnFacts]
     public: bool = False
+    unique: tuple[str, ...] = ()
     unit: str | None = None
     through: tuple[str, str] | None = None
 

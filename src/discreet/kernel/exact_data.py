@@ -15,9 +15,9 @@ import numpy as np
 
 from discreet.core.contribution import ContributionBounds
 from discreet.core.laws.law import Integers
+from discreet.core.values.kinds import Kind
+from discreet.kernel.expressions import Tree, Value
 from discreet.matrix.strategy import Identity, Strategy
-from discreet.plan.expressions.tree import Tree, Value
-from discreet.sql.types import Kind
 
 __all__ = [
     "CODED",

@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from discreet.sql.calendar import DAY, NAMES, PARTS, SECONDS, TIMES, WEEK
+from discreet.core.values.calendar import DAY, NAMES, PARTS, SECONDS, TIMES, WEEK
 
 __all__ = ["MEANINGS", "MOMENTS", "Meaning", "Moment", "Reads", "Short", "Whole", "at", "calendar", "comparable",
            "doubles", "letters", "moment", "number", "read", "short", "text"]  # fmt: skip
@@ -42,8 +42,8 @@ ISO = re.compile(r"(\d{1,6})([-/\\ ])(\d{1,2})\2(\d{1,2})(?:[ T]+(\d{1,2}):(\d{1
 class Moment(NamedTuple):
     """A date or a timestamp of any year: the number of its day, and the microseconds of that day that have passed.
 
-    Day 1 is the first of January of the year 1, as in `sql/calendar`; a date is its own midnight. Python's dates end
-    with the year 9999, and what is added to a date may lead beyond.
+    Day 1 is the first of January of the year 1, as in `core/values/calendar`; a date is its own midnight. Python's
+    dates end with the year 9999, and what is added to a date may lead beyond.
     """
 
     days: int

@@ -1,0 +1,1 @@
+"""Kinds of values, and the calendar that dates are of."""
