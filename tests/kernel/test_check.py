@@ -658,7 +658,8 @@ def test_what_is_certified_is_what_is_on_record() -> None:
     with dp.open(pa.table({"id": [1, 1, 2], "n": [1, 2, 3]}), unit="id", rows_per_unit=2, columns={"n": (0, 9)},
                  budget=dp.Budget(epsilon=3)) as curator:  # fmt: skip
         plan, cheap = (curator.explain("SELECT SUM(n) FROM data", epsilon=1).plan for _ in range(2))
-        vars(cheap)["mechanisms"] = tuple(replace(each, reach=Reach(l1=Fraction(1), l2_squared=Fraction(1))) for each in plan.mechanisms)
+        less = Reach(l1=Fraction(1), l2_squared=Fraction(1))
+        vars(cheap)["mechanisms"] = tuple(replace(each, reach=less) for each in plan.mechanisms)
         vars(cheap)["loss"] = Loss(pure="0.001")
         assert check(cheap, curator.catalogue).loss == check(plan, curator.catalogue).loss == Loss(pure=1, rho="0.5")
 

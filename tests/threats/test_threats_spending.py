@@ -20,8 +20,9 @@ from discreet.core.coins import SYSTEM
 from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.engines.duckdb import snapshot
 from discreet.engines.duckdb.connection import DuckDBSource
-from discreet.engines.duckdb.snapshot import DuckDBSnapshot
+from discreet.engines.duckdb.snapshot import DuckDBSnapshot, Statements
 from discreet.errors import FAILED
+from discreet.kernel.check import check
 from discreet.ledger.journal import Journal
 from discreet.plan.plan import Plan
 from support import hostile as h
@@ -87,7 +88,7 @@ def test_09_nor_when_time_is_up(clinic: h.Clinic, monkeypatch: pytest.MonkeyPatc
     slow = "SELECT count(*) FROM range(100000000000) AS a WHERE hash(a.range) = 0"
     with clinic.curator(h.PEOPLE) as curator:
         with monkeypatch.context() as patch:
-            patch.setattr(DuckDBSnapshot, "_rows", lambda self, plan, text, look: self._run(slow, look))
+            patch.setattr(Statements, "of", lambda *_: {None: slow})
             with pytest.raises(dp.Broken) as no:
                 curator.ask(COUNT, epsilon=1)
         assert str(no.value) == FAILED
@@ -125,7 +126,8 @@ def test_09_a_refused_charge_reads_nothing(clinic: h.Clinic, monkeypatch: pytest
 def test_09_to_check_and_to_charge_is_one_thing(clinic: h.Clinic, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever happens between two transactions of a charge, somebody else's charge included, the budget holds."""
     with h.replace(clinic, budget=dp.Budget(epsilon=1)).curator(h.PEOPLE) as curator:
-        plain, rival, spent = Journal.turn, h.plan_of(curator, "SELECT SUM(age) FROM data"), list[Any]()
+        rival, mine = (check(h.plan_of(curator, sql), curator.catalogue) for sql in ("SELECT SUM(age) FROM data", COUNT))
+        plain, spent = Journal.turn, list[Any]()
 
         def turn(self: Journal, act: Any) -> Any:
             result = plain(self, act)
@@ -134,7 +136,6 @@ def test_09_to_check_and_to_charge_is_one_thing(clinic: h.Clinic, monkeypatch: p
                 spent.append(curator.ledger.spend(rival).cost.pure)
             return result
 
-        mine = h.plan_of(curator, COUNT)
         monkeypatch.setattr(Journal, "turn", turn)
         with contextlib.suppress(dp.BudgetExceeded):
             spent.append(curator.ledger.spend(mine).cost.pure)

@@ -73,7 +73,7 @@ class Mechanism(ABC):
     @property
     def offered(self) -> Offered:
         """What a ledger charges for."""
-        return Offered(self, None if self.needs_certificate else self.loss)
+        return Offered(self, None)
 
     @property
     def pieces(self) -> Sequence[Mechanism]:
@@ -111,9 +111,9 @@ class Mechanism(ABC):
 
 
 class Offered(NamedTuple):
-    """What may be paid for: a mechanism, and its loss as somebody derived it who can be believed; None if nobody did.
+    """What may be paid for: a mechanism, and its loss as a judge derived it; None if none did.
 
-    The word of a mechanism for itself is enough, unless it `needs_certificate`.
+    The record of a mechanism is enough to charge for it, unless it `needs_certificate`.
     """
 
     mechanism: Mechanism

@@ -198,7 +198,7 @@ class Ledger:
             )
         text = write(offered.mechanism)
         try:
-            _, (pure, rho, event) = transactions.decode(text)
+            mechanism, (pure, rho, event) = transactions.decode(text)
         except (ValueError, TypeError, AttributeError) as problem:
             raise NotUnderstood(
                 "this mechanism is not in order.", code="wrong-argument", instead="build it as docs/mechanisms.md shows"
@@ -219,7 +219,7 @@ class Ledger:
                 code="not-certified",
                 instead="check the plan that you pay for",
             )
-        return transactions.Offer(charge, offered.loss is not None)
+        return transactions.Offer(charge, offered.loss is not None or not mechanism.needs_certificate)
 
     def version(self, fingerprint: str) -> str:
         """Return the random name, for charges and receipts, of the state of the data that has this fingerprint.
