@@ -134,7 +134,7 @@ COPIES, CROWD = 15, 300_000
 PADDED_ROWS = " UNION ALL ".join(["SELECT who, LPAD(t, 990, 'y') AS k, x FROM a"] * COPIES)
 CODED_ROWS = " UNION ALL ".join(["SELECT who, LPAD(t, 990, 'y') AS k, x FROM a JOIN codes ON codes.z = a.x"] * COPIES)
 LONG = "y" * 990
-SETS = ", ".join(f"COUNT(DISTINCT CAST(TRIM(t, 'z') AS DOUBLE) + {n}) AS n{n}" for n in range(50))
+SETS = ", ".join(f"COUNT(DISTINCT CAST(TRIM(t, 'z') AS DOUBLE) + {n}) AS n{n}" for n in range(30))
 OFTEN = [f"LEFT(UPPER(t), {n + 1})" for n in range(5)]
 LABELS = [f"CASE WHEN x > {n} THEN '{LONG[:190]}' ELSE 'b' END" for n in range(8)]
 ALONE = [
@@ -149,7 +149,7 @@ ALONE = [
     f"SELECT CASE WHEN x > 20 THEN t ELSE '{LONG}' END AS k, t AS m, MEDIAN(x) FROM a GROUP BY k, m",
     f"SELECT COUNT(DISTINCT CONCAT(COALESCE(NULLIF(t, t), '{LONG}'), t)) FROM a",
     f"SELECT AVG(n) FROM (SELECT who, k, COUNT(*) AS n FROM (SELECT who, t || '{LONG}' AS k FROM a) GROUP BY who, k)",
-    f"SELECT {', '.join(f'AVG(n{n})' for n in range(50))} FROM (SELECT who, {SETS} FROM a GROUP BY who)",
+    f"SELECT {', '.join(f'AVG(n{n})' for n in range(30))} FROM (SELECT who, {SETS} FROM a GROUP BY who)",
     "SELECT told, COUNT(*) FROM a JOIN codes ON codes.z = a.x GROUP BY told",
 ]
 

@@ -28,6 +28,7 @@ from discreet.kernel.check import Certificate, certify, check
 from discreet.kernel.contribution import contribution
 from discreet.kernel.exact_data import (
     DistinctCount,
+    ExactData,
     Ladder,
     RowSums,
     Steps,
@@ -458,6 +459,26 @@ SAID: dict[str, list[Any]] = {
                 )
             )
         ),
+        plan(
+            Join(
+                parts=(
+                    part(LIMITED, "first", "who"),
+                    part(
+                        UnitLimit(source="bills", unit="bill", columns=("who",), most=10),
+                        "inner",
+                        ("who", "w2"),
+                        "bill",
+                        on=equal("who", "w2"),
+                    ),
+                    part(
+                        UnitLimit(source="lines", unit="bill", columns=(), most=10),
+                        "inner",
+                        ("bill", "b2"),
+                        on=equal("bill", "b2"),
+                    ),
+                )
+            )
+        ),  # bills have a limit beside lines, and lines beside bills, and a unit has any number of both
     ],
     "a value is of a kind that is not known": [plan(where=apply("=", apply("+", column("n"), 1, kind="interval"), 1))],
     "a column is read as something that it is not": [
@@ -526,7 +547,7 @@ SAID: dict[str, list[Any]] = {
         plan(where=apply("=", apply("split_part", column("ward", "text"), "-", 0, kind="text"), "x")),
     ],
     "one of several sums can be negative": [plan(exact=PAIR)],
-    "these exact data are of a kind that is not known": [plan(exact=SimpleNamespace())],
+    "these exact data are of a kind that is not known": [plan(exact=ExactData())],
     "Noise does not release ValueCounts": [plan(exact=COUNTS)],
     "a release is priced for other neighbours": [plan(release=noise(3, neighbours=REPLACE))],
     "private keys are named for fewer groups of a unit than count": [

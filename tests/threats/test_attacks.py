@@ -15,8 +15,9 @@ import pytest
 import discreet as dp
 from discreet.core.coins import SYSTEM
 from discreet.engines.engine import Cancel
+from discreet.kernel.check import check
 from discreet.plan import codec as keeping
-from support.engines import between, unjudged
+from support.engines import between
 
 BUDGET = dp.Budget(epsilon=10_000, delta="1e-6")
 SURE = 40  # an ε at which a count is off with probability e^-40
@@ -80,7 +81,8 @@ class _Free:
 
 
 def _paid(asked: dp.Curator) -> tuple:
-    return unjudged(asked.explain("SELECT COUNT(*) FROM data", epsilon=1).plan), _Free()
+    plan = asked.explain("SELECT COUNT(*) FROM data", epsilon=1).plan
+    return check(plan, asked.catalogue), _Free()
 
 
 def test_an_answer_that_is_too_large_is_no_free_try(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ import pytest
 import discreet as dp
 from discreet.cli.command import main
 from discreet.engines.duckdb import snapshot
-from discreet.engines.duckdb.snapshot import DuckDBSnapshot
+from discreet.engines.duckdb.snapshot import DuckDBSnapshot, Statements
 from discreet.errors import FAILED, Interrupted
 from discreet.ledger import balances
 from discreet.ledger.facts import Failed, Kept, Resumed
@@ -118,7 +118,7 @@ def test_memory_and_time_are_failures(tmp_path: Path, kind: str, monkeypatch: py
         if kind == "time":
             monkeypatch.setattr(DuckDBSnapshot, "seconds", 0.001)
             slow = "SELECT count(*) FROM range(100000000000) AS a WHERE hash(a.range) = 0"
-            monkeypatch.setattr(DuckDBSnapshot, "_rows", lambda self, plan, text, look: self._run(slow, look))
+            monkeypatch.setattr(Statements, "of", lambda *_: {None: slow})
         with pytest.raises(dp.Broken) as no:
             curator.ask(SUM, epsilon="1e-9")
         assert str(no.value) == FAILED

@@ -19,7 +19,7 @@ import pytest
 import discreet as dp
 from discreet.core.coins import SYSTEM
 from discreet.engines.duckdb import snapshot
-from discreet.engines.duckdb.snapshot import DuckDBSnapshot
+from discreet.engines.duckdb.snapshot import DuckDBSnapshot, Statements
 from discreet.errors import FAILED
 from support import hostile as h
 from support.hostile import COUNT, charges, exact, total
@@ -185,7 +185,7 @@ def chain(problem: BaseException | None) -> list[str]:
 
 def test_02_what_the_engine_said_is_gone(clinic: h.Clinic, monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = "SELECT CAST(ward AS INT) FROM data"
-    monkeypatch.setattr(DuckDBSnapshot, "_rows", lambda self, plan, text, look: self._run(wrong, look))
+    monkeypatch.setattr(Statements, "of", lambda *_: {None: wrong})
     with clinic.curator(h.PEOPLE) as curator:
         with pytest.raises(dp.Broken) as no:
             curator.ask(COUNT, epsilon=1)

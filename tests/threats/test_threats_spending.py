@@ -126,7 +126,9 @@ def test_09_a_refused_charge_reads_nothing(clinic: h.Clinic, monkeypatch: pytest
 def test_09_to_check_and_to_charge_is_one_thing(clinic: h.Clinic, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever happens between two transactions of a charge, somebody else's charge included, the budget holds."""
     with h.replace(clinic, budget=dp.Budget(epsilon=1)).curator(h.PEOPLE) as curator:
-        rival, mine = (check(h.plan_of(curator, sql), curator.catalogue) for sql in ("SELECT SUM(age) FROM data", COUNT))
+        rival, mine = (
+            check(h.plan_of(curator, sql), curator.catalogue) for sql in ("SELECT SUM(age) FROM data", COUNT)
+        )
         plain, spent = Journal.turn, list[Any]()
 
         def turn(self: Journal, act: Any) -> Any:

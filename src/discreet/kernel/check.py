@@ -30,7 +30,6 @@ from discreet.kernel.exact_data import (
     Ladder,
     RegionCounts,
     RowSums,
-    Steps,
     ValueCounts,
     ValueHistogram,
 )
@@ -134,9 +133,7 @@ def _trees(plan: Plan) -> Iterator[Tree | None]:
     yield plan.where
     yield from (key.tree for key in plan.keys)
     for each in plan.measures:
-        yield from (value.of for value in getattr(each.exact, "values", ()) if isinstance(value, Steps))
-        yield getattr(each.exact, "of", None)
-        yield from getattr(each.exact, "conditions", ())
+        yield from each.exact.trees
 
 
 def _pairs(plan: Plan) -> Iterable[tuple[Measure, Mechanism]]:

@@ -73,6 +73,11 @@ class ExactData:
         return 1
 
     @property
+    def trees(self) -> tuple[Tree | None, ...]:
+        """Return the expressions that are computed of each row."""
+        return ()
+
+    @property
     def sums(self) -> RowSums | None:
         """Return the sums over rows that the data consist of, which engines add up in one statement; None if none."""
         return None
@@ -113,6 +118,10 @@ class RowSums(ExactData):
         return len(self.values)
 
     @property
+    def trees(self) -> tuple[Tree, ...]:
+        return tuple(each.of for each in self.values)
+
+    @property
     def sums(self) -> RowSums:
         return self
 
@@ -150,12 +159,20 @@ class DistinctCount(ExactData):
     def columns(self) -> int:
         return 0
 
+    @property
+    def trees(self) -> tuple[Tree, ...]:
+        return (self.of,)
+
 
 @dataclass(frozen=True, kw_only=True)
 class PerValue(ExactData):
     """The number of rows with each value of an expression; rows without a value are not counted."""
 
     of: Tree
+
+    @property
+    def trees(self) -> tuple[Tree, ...]:
+        return (self.of,)
 
     def reads_every_row(self, required: Collection[str]) -> bool:
         return self.of.column in required
@@ -195,6 +212,10 @@ class ValueCounts(ExactData):
     def columns(self) -> int:
         return 1 + longest(self.values) // NUMBER
 
+    @property
+    def trees(self) -> tuple[Tree, ...]:
+        return (self.of,)
+
 
 @dataclass(frozen=True, kw_only=True)
 class RegionCounts(ExactData):
@@ -212,6 +233,10 @@ class RegionCounts(ExactData):
     @property
     def columns(self) -> int:
         return 1 + (len(self.conditions) // WORD if self.conditions else longest(self.values) // NUMBER)
+
+    @property
+    def trees(self) -> tuple[Tree | None, ...]:
+        return (self.of, *self.conditions)
 
     def reads_every_row(self, required: Collection[str]) -> bool:
         return None in self.conditions

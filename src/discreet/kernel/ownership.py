@@ -8,15 +8,14 @@ Given    every row of a table that is not public belongs to the unit in its unit
          another table that it refers to; or is a unit itself.
 Promise  every row of a relation that passes depends on the rows of one unit and on public tables only, and each column
          in `owners` holds that unit, unchanged and in its stored type; or every row is a unit itself (`rows`); or it is
-         public, and depends on public tables alone. A unit has at most `most` rows; or, where that is None, at most
-         `often` for each that is stored of it in some table.
+         public, and depends on public tables alone. A unit has at most `often` rows for each that is stored of it in
+         some table, and at most `most` in all, if that is not None.
 Because  of the rule of each node, below. A node of another kind is rejected.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
@@ -79,8 +78,8 @@ class Ownership:
 
     @property
     def repeated(self) -> int:
-        """How many rows of a unit there are at most, or for each that is stored."""
-        return self.often if self.most is None else self.most
+        """How many rows of a unit there are at most, or at most for each that is stored, whichever is less."""
+        return self.often if self.most is None else min(self.often, self.most)
 
     def require_columns(self, names: Iterable[str]) -> None:
         """Reject what reads a column that the relation does not have."""
@@ -259,7 +258,7 @@ def _union(relation: UnionAll, facts: Facts, _: Pairs) -> Ownership:
     origins = {unit: first.origins[unit]} if first.owners else {}
     every = [each.most for each in parts if each.most is not None]
     most = sum(every) if len(every) == len(parts) else None
-    often = sum(each.repeated for each in parts)
+    often = sum(each.often for each in parts)
     return replace(first, once=False, origins=origins, most=most, often=often, limits={}, unique=())
 
 
@@ -346,80 +345,118 @@ def _conditions(relation: Join, parts: list[Ownership], origins: Mapping[str, Or
             there |= found.kinds
 
 
-def _at_most_one(part: JoinInput, found: Ownership, origins: Mapping[str, Origin]) -> bool:
+def _at_most_one(
+    part: JoinInput, found: Ownership, origins: Mapping[str, Origin], there: frozenset[str] | None = None
+) -> bool:
     """Return True if a public relation gives each row that it is joined to at most one row.
+
+    `there` are the columns of the rows that it is joined to; without them, all that its condition reads of others.
 
     Because  of its rows that share the columns `single` one is kept, and the condition sets each of these columns equal
              to something that is read from the other relations. Or no two of its rows share the stored values of the
              columns `unique`, and the condition sets each of these equal to a column of which equal values are the
              same.
     """
-    called = dict(part.names)
+    called, own = dict(part.names), found.columns
     same = {
         one.name
         for pair in equalities(part.on)
         for one, other in (pair, pair[::-1])
-        if one.name in found.columns and other.name not in found.columns
-        if _same(_read(one, origins), _read(other, origins))
+        if one.name in own and _others({other.name}, own, there) and _same(_read(one, origins), _read(other, origins))
     }
-    keys = ((part.single, _compared(part.on, found.columns)), (found.unique, same))
+    keys = ((part.single, _compared(part.on, own, there)), (found.unique, same))
     return found.public and any(key and all(called.get(each) in told for each in key) for key, told in keys)
 
 
-def _repetitions(relation: Join, parts: list[Ownership], origins: Mapping[str, Origin]) -> tuple[int | None, int]:
-    """Bound the joined rows of one unit: in all, if each input has a bound; else for each row of the one that has none.
-
-    Given    each input has at most `most` rows of a unit, or at most so many rows that share a value of a column in
-             `limits`; or any number, as many as are stored.
-    Promise  at most the product of these numbers joined rows of a unit, in this node and above it; MAX_MEETING of
-             them, each at most MAX_REPEATED times. No two inputs have any number.
-    Because  rows that are joined share the unit, or the value of a column that the condition sets equal to something of
-             the others, so each combination of the others meets at most so many rows of an input, or stands alone. A
-             public one gives each row at most one. An input that only tests is looked up, and repeats no row, if its
-             condition is an equality with something of the others, or reads it alone; otherwise all pairs are compared.
-    """
-    meeting = {
-        n: _meeting(n, relation, parts, origins)
-        for n, each in enumerate(relation.parts)
-        if not (each.tests_only and _looked_up(each, parts[n]))
-    }
-    free = [n for n, many in meeting.items() if many is None]
-    if not free and all(each.most is None for each in parts):  # limits by keys, of which a unit has any number
-        free = [max(meeting, key=lambda n: meeting[n] or 0)]
-    bounded = {n: many for n, many in meeting.items() if many is not None and n not in free}
-    work = math.prod(bounded.values())
-    if len(free) > 1 or work > (MAX_REPEATED if free else MAX_MEETING * MAX_REPEATED):
-        raise Rejected("rows of one unit meet without a limit")
-    rows = math.prod(many for n, many in bounded.items() if not relation.parts[n].tests_only)
-    if not free:
-        return rows, rows
-    alone = 2 if relation.parts[free[0]].how == "left" else 1  # rows of the others that meet none of it are there, too
-    return None, alone * rows * parts[free[0]].often
+def _others(names: Set[str], own: frozenset[str], there: frozenset[str] | None) -> bool:
+    """Return True if columns are those of other inputs: of those that are there, or of any."""
+    return bool(names) and (not names & own if there is None else names <= there)
 
 
-def _meeting(n: int, relation: Join, parts: list[Ownership], origins: Mapping[str, Origin]) -> int | None:
-    """How many rows of an input may meet one combination of rows of the others; None for any number."""
-    part, found = relation.parts[n], parts[n]
-    if found.public and part.tests_only:  # the whole relation is compared with each row of the unit
-        return SCANNED
-    if found.public and not _at_most_one(part, found, origins):
-        raise Rejected("rows of a public relation repeat those of a unit without a limit")
-    if found.public or found.most is not None:
-        return 1 if found.public else found.most
-    conditions = [part.on, *(each.on for each in relation.parts if not each.tests_only)]
-    told = set[str]().union(*(_compared(each, found.columns) for each in conditions))
-    return min((many for column, many in found.limits.items() if column in told), default=None)
-
-
-def _compared(condition: Tree | None, own: frozenset[str]) -> set[str]:
-    """The columns of an input that a condition sets equal to something that is read from the others alone."""
+def _compared(condition: Tree | None, own: frozenset[str], there: frozenset[str] | None = None) -> set[str]:
+    """The columns of an input that a condition sets equal to something that is read from others alone."""
     pairs = [pair for each in conjuncts(condition) if (pair := each.operands("="))]
     return {
         one.column
         for pair in pairs
         for one, other in (pair, pair[::-1])
-        if one.column is not None and one.column in own and fields(other) and not fields(other) & own
+        if one.column is not None and one.column in own and _others(fields(other), own, there)
     }
+
+
+def _repetitions(relation: Join, parts: list[Ownership], origins: Mapping[str, Origin]) -> tuple[int | None, int]:
+    """Bound the joined rows of one unit: in all, if there is a bound, and for each row that is stored of it.
+
+    Given    each input has at most `most` rows of a unit; or at most so many that share a value of a column in
+             `limits`; or any number, as many as are stored.
+    Promise  at most MAX_MEETING joined rows of a unit in this node, each at most MAX_REPEATED times; or MAX_REPEATED
+             for each row of one of the inputs.
+    Because  beginning with the rows of one input, each other one is put beside the rows that are there, of which each
+             meets at most so many of its rows, or stands alone: those of the unit, or those that share the value of a
+             column that a condition sets equal to something that is there. A public one gives each row at most one. An
+             input that only tests is looked up, and repeats no row, if its condition is an equality with something of
+             the others, or reads it alone; otherwise all pairs are compared.
+    """
+    shown = [n for n, each in enumerate(relation.parts) if not each.tests_only]
+    if not all(_at_most_one(relation.parts[n], parts[n], origins) for n in shown if parts[n].public):
+        raise Rejected("rows of a public relation repeat those of a unit without a limit")
+    paired = [n for n, each in enumerate(relation.parts) if n in shown or not _looked_up(each, parts[n])]
+    work, rows = (_products(inputs, relation, parts, origins) for inputs in (paired, shown))
+    if work == (None, None) or rows == (None, None):
+        raise Rejected("rows of one unit meet without a limit")
+    most, often = rows
+    return most, often or most or 1
+
+
+def _products(
+    inputs: list[int], relation: Join, parts: list[Ownership], origins: Mapping[str, Origin]
+) -> tuple[int | None, int | None]:
+    """Bound the combinations of rows of some inputs, in all and for each row of one of them; None beyond all bounds."""
+    mosts, oftens = list[int](), list[int]()
+    for base in (n for n in inputs if not parts[n].public):
+        most, many = parts[base].most, _beside(base, inputs, relation, parts, origins)
+        if many is None:
+            continue
+        left = relation.parts[base].how == "left"  # rows of the others that meet none of it are there, too
+        if most is not None and many * most <= MAX_MEETING * MAX_REPEATED:
+            mosts.append(many * most * (1 + left))
+        if many <= MAX_REPEATED:
+            oftens.append(many * parts[base].often * (1 + left))
+    return min(mosts, default=None), min(oftens, default=None)
+
+
+def _beside(
+    base: int, inputs: list[int], relation: Join, parts: list[Ownership], origins: Mapping[str, Origin]
+) -> int | None:
+    """How many combinations of rows of the other inputs meet one row of `base`, each beside what is there already; None
+    if some input has no limit beside the others.
+    """
+    many, there, rest = 1, parts[base].columns, [n for n in inputs if n != base]
+    while rest:
+        meeting = {n: _meeting(n, relation, parts, origins, there) for n in rest}
+        n, most = next(((n, most) for n, most in meeting.items() if most is not None), (-1, None))
+        if most is None:
+            return None
+        many *= most
+        rest.remove(n)
+        there = there | parts[n].columns
+    return many
+
+
+def _meeting(
+    n: int, relation: Join, parts: list[Ownership], origins: Mapping[str, Origin], there: frozenset[str]
+) -> int | None:
+    """How many rows of an input may meet one combination of rows that are there; None for any number."""
+    part, found = relation.parts[n], parts[n]
+    if found.public and part.tests_only:  # the whole relation is compared with each row of the unit
+        return SCANNED
+    if found.public:
+        return 1 if _at_most_one(part, found, origins, there) else None
+    if found.most is not None:
+        return found.most
+    conditions = [part.on, *(each.on for each in relation.parts if not each.tests_only)]
+    told = set[str]().union(*(_compared(each, found.columns, there) for each in conditions))
+    return min((many for column, many in found.limits.items() if column in told), default=None)
 
 
 def _looked_up(part: JoinInput, found: Ownership) -> bool:
