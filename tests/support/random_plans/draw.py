@@ -6,6 +6,7 @@ import math
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import date
 from fractions import Fraction
 from typing import Any
 
@@ -42,7 +43,7 @@ from discreet.plan.measures.top_k import TopK
 from discreet.plan.measures.upper_bound import UpperBound
 from discreet.plan.measures.workload_cells import WorkloadCells
 from discreet.plan.plan import Plan
-from support.random_plans.expressions import LETTERS, column, condition, conjunction, equal, expression
+from support.random_plans.expressions import KINDS, LETTERS, column, condition, conjunction, equal, expression, of_kind
 from support.random_plans.worlds import NAMES, STORED, Table, World
 
 ONE = Fraction(1)
@@ -58,6 +59,7 @@ class Drawn:
     columns: Mapping[str, Kind]
     unit: str | None = None
     public: bool = False
+    unique: tuple[str, ...] = ()
     once: bool = False
     where: Tree | None = None  # a condition that must stand right above
 
@@ -72,7 +74,7 @@ class Drawn:
 def read(world: World, name: str) -> Drawn:
     table = world.tables[name]
     unit = table.unit if table.through is None else None
-    return Drawn(relation=name, columns=_kinds(table), unit=unit, public=table.public)
+    return Drawn(relation=name, columns=_kinds(table), unit=unit, public=table.public, unique=table.unique)
 
 
 def _kinds(table: Table) -> dict[str, Kind]:
@@ -111,7 +113,7 @@ def project(dice: random.Random, of: Drawn, called: str | None = None) -> Drawn:
         names = [names[0], *(each for each in names[1:] if each != names[0])]
     made = []
     for name in names[1 : dice.randint(2, 5)]:
-        letter = dice.choice("nnntdb")
+        letter = dice.choice("nnnttdsb")
         tree = expression(dice, letter, of.columns, 1)
         kind = tree.kind or "text"
         made.append(ComputedColumn(name=name, tree=tree, kind=kind))
@@ -124,7 +126,7 @@ def project(dice: random.Random, of: Drawn, called: str | None = None) -> Drawn:
         called=None if of.unit is None else names[0],
     )
     columns = carried | {each.name: each.kind for each in made}
-    return replace(of, relation=found, columns=columns, unit=found.called, where=None)
+    return replace(of, relation=found, columns=columns, unit=found.called, unique=(), where=None)
 
 
 def _both(one: Tree | None, other: Tree | None) -> Tree | None:
@@ -196,7 +198,7 @@ def _united(dice: random.Random, world: World, depth: int) -> Drawn:
     found = [first.relation]
     for part in parts[1:]:
         made = tuple(
-            ComputedColumn(name=each.name, tree=tree, kind=each.kind)
+            ComputedColumn(name=each.name, tree=of_kind(tree, each.kind), kind=each.kind)
             for each in first.relation.columns
             if (tree := expression(dice, LETTERS[each.kind], part.columns, 1)) is not None
         )
@@ -283,7 +285,7 @@ def _joined(dice: random.Random, world: World, depth: int) -> Drawn:
         how: How = dice.choice(("inner", "inner", "left", "semi", "anti"))
         assert of.unit is not None
         joining.add(of, how, ((of.unit, unit),), more=dice.random() < 0.3, above=dice.random() < 0.2)
-    for _ in range(dice.randint(0, 1)):
+    for _ in range(dice.choice((0, 1, 1))):
         _public(dice, world, joining)
     return joining.done(unit)
 
@@ -293,21 +295,26 @@ def _few(dice: random.Random, of: Drawn) -> Drawn:
     return of if of.limited and dice.random() < 0.8 else limit(dice, of)
 
 
-def _public(dice: random.Random, world: World, joining: Joining, *, single: bool | None = None) -> None:
-    """A public relation, by an equality of columns of one family; perhaps one row of those that are equal."""
+def _public(dice: random.Random, world: World, joining: Joining, *, once: bool = False) -> None:
+    """A public relation, by equalities: of its key, or of any columns, of which then one row is kept; or as a test."""
     of = read(world, dice.choice(("codes", "sizes")))
     if dice.random() < 0.2:
         of = project(dice, of)
+    how: How = dice.choice(("inner", "left", "left") if once else ("inner", "left", "semi", "anti"))
+    there = joining.columns
+    told = [[(mine, name) for name, kind in there.items() if kind == of.columns[mine]] for mine in of.unique]
+    if told and all(told) and dice.random() < 0.9:
+        joining.add(of, how, tuple(map(dice.choice, told)), more=dice.random() < 0.3)
+        return
     pairs = [
-        (mine, there)
+        (mine, name)
         for mine, kind in of.columns.items()
-        for there, other in joining.columns.items()
+        for name, other in there.items()
         if LETTERS[kind] == LETTERS[other]
     ]
     if pairs:
         on = tuple(dice.sample(pairs, min(len(pairs), dice.choice((1, 1, 2)))))
-        how: How = dice.choice(("inner", "left", "left")) if single else dice.choice(("inner", "left", "semi", "anti"))
-        one = dice.random() < 0.5 if single is None else single
+        one = how in ("inner", "left") or dice.random() < 0.5
         mine = tuple(sorted({mine for mine, _ in on})) if one else ()
         joining.add(of, how, on, single=mine, more=dice.random() < 0.3)
 
@@ -352,7 +359,7 @@ def _rows(dice: random.Random, world: World) -> Drawn:
     if dice.random() < 0.6:
         joining = Joining(dice, of)
         for _ in range(dice.randint(0, 2)):
-            _public(dice, world, joining, single=True)
+            _public(dice, world, joining, once=True)
         of = joining.done(None)
     return project(dice, of) if dice.random() < 0.2 else of
 
@@ -453,9 +460,8 @@ def _interval_at(dice: random.Random, asked: Asked) -> QuantileIntervalAt:
 
 
 def _mode(dice: random.Random, asked: Asked) -> Mode:
-    letter = dice.choice("nt")
-    tree = expression(dice, letter, asked.columns, 1)
-    return Mode(of=tree, kind="integer" if letter == "n" else "text", values=(1, 2, 7) if letter == "n" else ("a", "A"))
+    kind, letter, values = dice.choice((("integer", "n", (1, 2, 7)), ("text", "t", ("a", "A"))))
+    return Mode(of=of_kind(expression(dice, letter, asked.columns, 1), kind), kind=kind, values=values)
 
 
 def _moments(dice: random.Random, asked: Asked) -> Moments:
@@ -561,20 +567,23 @@ def law(measure: Measure, price: Price, setting: Setting) -> Any:
 
 
 def _key(dice: random.Random, columns: Mapping[str, Kind]) -> Key:
-    letter = dice.choice("nnttdb")
+    letter = dice.choice("nnttdsb")
     tree = expression(dice, letter, columns, 1)
-    kind: Kind = tree.kind or ("integer" if letter == "n" else "text" if letter == "t" else "boolean")
-    if letter == "d":
-        if dice.random() < 0.4:
-            days = Apply(function="day number", arguments=(tree,), kind="integer")
-            return Key(tree=days, kind="date", span=(737_000, 737_003))
-        return Key(tree=tree, kind="date")
-    if dice.random() < 0.4:
+    kind: Kind = tree.kind or KINDS[letter]
+    if letter == "d" and dice.random() < 0.4:
+        days = Apply(function="day number", arguments=(tree,), kind="integer")
+        return Key(tree=days, kind="date", span=(737_000, 737_003))
+    if letter not in DECLARED or dice.random() < 0.4:
         return Key(tree=tree, kind=kind)
-    if letter == "n":
-        return (
-            Key(tree=tree, kind="integer", span=(0, 3))
-            if dice.random() < 0.5
-            else Key(tree=tree, kind="integer", values=(1, 2, 2**53, 2**53 + 1))
-        )
-    return Key(tree=tree, kind=kind, values=("a", "A", "") if letter == "t" else (True, False))
+    if letter == "n" and dice.random() < 0.5:
+        return Key(tree=of_kind(tree, "integer"), kind="integer", span=(0, 3))
+    kind, values = DECLARED[letter]
+    return Key(tree=of_kind(tree, kind), kind=kind, values=values)
+
+
+DECLARED: dict[str, tuple[Kind, tuple[Any, ...]]] = {
+    "n": ("integer", (1, 2, 2**53, 2**53 + 1)),
+    "t": ("text", ("a", "A", "")),
+    "d": ("date", (date(2018, 11, 6), date(9999, 12, 31))),
+    "b": ("boolean", (True, False)),
+}

@@ -82,9 +82,17 @@ def condition(dice: random.Random, columns: Columns, depth: int = 2) -> Tree:
     return apply(sign, leaf(dice, letter, columns), leaf(dice, letter, columns))
 
 
+def of_kind(tree: Tree, kind: Kind) -> Tree:
+    """An expression as one of a kind: cast to it, unless it is of that kind or read as it."""
+    fits = tree.kind in (kind, None) or (tree.kind, kind) == ("integer", "real")
+    return tree if fits else apply("cast", tree, kind=kind)
+
+
 def _gives(function: str, letter: str) -> bool:
-    value = SHAPES[function].value
-    return value in (letter, "v", "f") or (value == "m" and letter in "ds")
+    arguments, value = SHAPES[function].arguments, SHAPES[function].value
+    return value in (letter, "f") or (value == "v" and ("o" not in arguments or letter in "nds")) or (
+        value == "m" and letter in "ds"
+    )
 
 
 def _kind(dice: random.Random, letter: str) -> Kind:

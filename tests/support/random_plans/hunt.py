@@ -4,35 +4,36 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from types import SimpleNamespace
 from typing import Any
 
+from discreet.core.record import read, write
 from discreet.errors import Refusal
-from discreet.kernel.check import certify as check
 from discreet.kernel.expressions import conjuncts
-from discreet.kernel.relations import Join, node, tables_of
+from discreet.kernel.relations import Join, UnionAll, UnitLimit, node, tables_of
 from discreet.kernel.verdict import Rejected
 from discreet.plan.plan import Plan
 from support.random_plans import draw, spoil, traps, weaken, worlds
 from support.random_plans.expressions import conjunction
-from support.random_plans.judge import FAILS, Broken, judge
+from support.random_plans.judge import Broken, judge
 from support.random_plans.spoil import places, put
+from support.random_plans.weaken import WHOLE, Kernel
 from support.random_plans.worlds import Case, World
 
 CASES = 3  # pairs of neighbours for each plan and each sort of unit
 TRAPPED = 0.3  # of hostile plans
 MOST_SHRINKING = 300
-Check = Callable[[Any, Any], Any]
+HANDS = ("sensible", "hostile", "on record")
 
 
 @dataclass
 class Tally:
     """How many plans were drawn, what became of them, and what those that were accepted are made of."""
 
-    came: dict[str, Counter[str]] = field(default_factory=lambda: {"sensible": Counter(), "hostile": Counter()})
+    came: dict[str, Counter[str]] = field(default_factory=lambda: {each: Counter() for each in HANDS})
     reached: Counter[str] = field(default_factory=Counter)
     pairs: int = 0
 
@@ -82,83 +83,132 @@ def drawn(seed: int) -> Drawn:
     return Drawn(plan=plan, world=world, hand="hostile", dice=dice)
 
 
+def versions(found: Drawn) -> Iterator[Drawn]:
+    """A plan as it is read back from its record; and as it is in memory, where it says something else of itself."""
+    try:
+        plan = read(write(found.plan))
+        honest = _stated(plan) == _stated(found.plan)
+    except (Refusal, ValueError):  # it cannot be on record, or has no releases: nothing would be paid
+        yield found
+        return
+    if honest:
+        yield replace(found, plan=plan)
+    else:
+        yield from (found, replace(found, plan=plan, hand="on record"))
+
+
+def _stated(plan: Plan) -> tuple[Any, ...]:
+    return plan.keys, plan.naming, plan.mechanisms, plan.loss, [each.exact for each in plan.measures]
+
+
 def hunt(seeds: Iterable[int], tally: Tally) -> None:
     """Draw plans; judge those that the kernel accepts. What breaks a promise is told with a shorter plan that does."""
     for seed in seeds:
-        found = drawn(seed)
+        for found in versions(drawn(seed)):
+            _hunted(seed, found, tally)
+
+
+def _hunted(seed: int, found: Drawn, tally: Tally) -> None:
+    came = tally.came[found.hand]
+    try:
+        accepted = WHOLE.judge(found.plan, found.declared)
+    except Rejected as rejected:
+        came[rejected.rule] += 1
+        return
+    except Refusal:
+        came["no plan: a mechanism refuses what it is told"] += 1
+        return
+    came["accepted"] += 1
+    tally.reached.update(made_of(found.plan, found.world))
+    for case in found.cases():
         try:
-            certificate = check(found.plan, found.declared)
-        except Rejected as rejected:
-            tally.came[found.hand][rejected.rule] += 1
-            continue
-        except Refusal:
-            tally.came[found.hand]["no plan: a mechanism refuses what it is told"] += 1
-            continue
-        tally.came[found.hand]["accepted"] += 1
-        tally.reached.update(made_of(found.plan))
-        for case in found.cases():
-            try:
-                tally.pairs += judge(found.plan, certificate, case, found.world.neighbours)
-            except Broken as broken:
-                plan = shrunk(found.plan, lambda each: breaks(each, found, case))  # noqa: B023
-                raise Broken(f"plan {seed} ({found.hand}): {broken}\n{told(plan, found.world, case)}") from broken
+            tally.pairs += judge(found.plan, accepted, case, found.world.neighbours)
+        except Broken as broken:
+            plan = shrunk(found.plan, lambda each: breaks(each, found, case))  # noqa: B023
+            raise Broken(f"plan {seed} ({found.hand}): {broken}\n{told(plan, found.world, case)}") from broken
 
 
-def made_of(plan: Plan) -> set[str]:
+def made_of(plan: Plan, world: World) -> set[str]:
     """The nodes, measures, keys and neighbours of a plan."""
-    nodes = {type(each).__name__ for each in node(plan.table).walk()}
-    joins = [each for each in node(plan.table).walk() if isinstance(each, Join)]
-    hows = {part.how for each in joins for part in each.parts} | {
-        "single" for each in joins for p in each.parts if p.single
-    }
+    nodes = list(node(plan.table).walk())
+    parts = [part for each in nodes if isinstance(each, Join) for part in each.parts]
+    found = {type(each).__name__ for each in (*nodes, *plan.measures)} | {part.how for part in parts}
+    for part in parts:
+        public = all(world.tables[each].public for each in tables_of(part.source))
+        found |= {"single"} if part.single else {"unique"} if public and part.how in ("inner", "left") else set()
+        found |= {"reference"} if tables_of(part.source) & {"lines", "items"} else set()
+    for each in nodes:
+        if isinstance(each, UnionAll) and len(each.parts) > 1:
+            found.add("several united")
+        if isinstance(each, UnitLimit) and isinstance(each.source, str):
+            whose = world.tables[each.source]
+            found |= {"limit by key"} if each.unit != whose.unit or whose.through else set()
     keys = {"declared key" if each.declared else "private key" for each in plan.keys}
     unit = {"rows are units" if plan.caps.unit is None else "people are units"}
-    return nodes | hows | keys | unit | {type(each).__name__ for each in plan.measures} | {str(plan.neighbours)}
+    return found | keys | unit | {str(plan.neighbours)}
 
 
-def noticed(rules: Iterable[str], seeds: Iterable[int], moving: Collection[str] = ()) -> dict[str, str]:
+def noticed(
+    rules: Iterable[str], seeds: Iterable[int], behind: Mapping[str, tuple[str, ...]], how: Mapping[str, str]
+) -> dict[str, str]:
     """For each of some rules what breaks if the kernel had it not, as far as these plans show.
 
-    Without those `moving`, a plan that fails counts; without these, only one that moves further than promised.
+    Where others stand `behind` a rule, they reject whatever it does: it is missed by a kernel that lacks them as well.
+    Only a plan counts that moves further than promised; or breaks its promise in another way, where `how` has the rule.
     """
-    wanted, shown = set(rules), dict[str, str]()
+    wanted, shown = dict.fromkeys(rules), dict[str, str]()
     for seed in seeds:
         if not wanted:
             break
         found = drawn(seed)
         try:
-            check(found.plan, found.declared)
+            WHOLE.judge(found.plan, found.declared)
         except Rejected as rejected:
-            said = _slips(found, rejected.rule) if rejected.rule in wanted else None
-            if said is not None and not (rejected.rule in moving and said.startswith(FAILS)):
-                wanted.remove(rejected.rule)
-                shown[rejected.rule] = f"plan {seed}: {said}"
+            some = [each for each in wanted if rejected.rule in (each, *behind.get(each, ()))]
         except Refusal:
             continue
+        else:
+            continue
+        for rule in some:
+            said = _slips(found, rule, behind.get(rule, ()), how.get(rule, "moves"))
+            if said is not None:
+                wanted.pop(rule)
+                shown[rule] = f"plan {seed}: {said}"
     return shown
 
 
-def _slips(found: Drawn, rule: str) -> str | None:
-    """How a plan breaks its promise that only one rule rejects; None if it keeps it, or other rules reject it too."""
+def _slips(found: Drawn, rule: str, behind: tuple[str, ...], how: str) -> str | None:
+    """How a plan breaks its promise that a rule rejects, and without it no other does but those behind it; None if it
+    keeps the promise, or another rule rejects it.
+    """
     try:
-        certificate = weaken.without(rule)(found.plan, found.declared)
-    except Exception:  # rejected by another rule, or the kernel fails: nothing is paid either way
+        weaken.without(*behind).judge(found.plan, found.declared)
+        return None
+    except Rejected as rejected:
+        if rejected.rule != rule:
+            return None
+    except Exception:  # the kernel fails: nothing is paid
         return None
     try:
-        for case in found.cases(2 * CASES):
-            judge(found.plan, certificate, case, found.world.neighbours)
-    except Broken as broken:
-        return str(broken)
+        accepted = weaken.without(rule, *behind).judge(found.plan, found.declared)
+    except Exception:  # rejected by another rule, or the kernel fails: nothing is paid either way
+        return None
+    for case in found.cases(2 * CASES):
+        try:
+            judge(found.plan, accepted, case, found.world.neighbours)
+        except Broken as broken:
+            if broken.how in (how, "moves"):
+                return str(broken)
     return None
 
 
 # ── shorter ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def breaks(plan: Plan, found: Drawn, case: Case, by: Check = check) -> bool:
+def breaks(plan: Plan, found: Drawn, case: Case, by: Kernel = WHOLE) -> bool:
     """Whether a plan is accepted and breaks its promise on these neighbours."""
     try:
-        judge(plan, by(plan, found.declared), case, found.world.neighbours)
+        judge(plan, by.judge(plan, found.declared), case, found.world.neighbours)
     except Broken:
         return True
     except Exception:  # rejected, or no plan at all

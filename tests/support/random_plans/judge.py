@@ -1,7 +1,8 @@
 """Judge a plan: its exact data on neighbours, for all or several choices of the unit that changes.
 
-Two promises are compared with what happened: what the kernel derived (`Certificate.added`), and what each mechanism was
-told when it was priced. So a rule that lets a low price pass is noticed as well as one that lets units mix.
+Three promises are compared with what happened: what the kernel derived (`Certificate.added`), what each mechanism was
+told when it was priced, and how many rows of a unit there are (`Ownership.most` and `often`). So a rule that lets a low
+price pass is noticed as well as one that lets units mix, or rows meet without an end.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from itertools import permutations, product
 from math import factorial, prod
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism, Then
 from discreet.core.reach import Neighbours
-from discreet.kernel.meaning.evaluate import evaluate
+from discreet.kernel.meaning.evaluate import evaluate, rows_of, value
 from discreet.kernel.plan import ExactResult
 from discreet.matrix.mechanism import Combined
 from discreet.mechanisms.noise import Noise
@@ -28,17 +29,21 @@ from discreet.mechanisms.selection.selection import Selection
 from discreet.mechanisms.selection.top_k import TopKRanking
 from discreet.plan.plan import Plan
 from support.evaluating import Salted
+from support.random_plans.weaken import Accepted
 from support.random_plans.worlds import Case, Tables, told
 
 MOST_CHOICES = 12  # of one unit; where there are more, SOME of them
 SOME = 3
 MOST_CELLS = 1000
-FAILS = "evaluate fails"
 Delivered = tuple[Counter[Any], list[Counter[Any]]]  # units of each group, and for each measure its numbers
 
 
 class Broken(Exception):
-    """A plan that was accepted moves further than promised, or fails."""
+    """A plan that was accepted moves further than promised; or, as `how` says, fails, or repeats rows too often."""
+
+    def __init__(self, said: str, how: Literal["moves", "fails", "repeats"] = "moves") -> None:
+        super().__init__(said)
+        self.how = how
 
 
 class Chosen(Salted):
@@ -95,7 +100,7 @@ def run(plan: Plan, tables: Tables, choice: Chosen) -> ExactResult:
     try:
         return evaluate(plan, tables, choice)
     except Exception as error:
-        raise Broken(f"{FAILS}: {type(error).__name__}: {error}") from error
+        raise Broken(f"evaluate fails: {type(error).__name__}: {error}", "fails") from error
 
 
 def counted(plan: Plan, found: ExactResult) -> Delivered:
@@ -123,9 +128,9 @@ def apart(one: Counter[Any], other: Counter[Any]) -> dict[Any, int]:
 # ── promises ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def need(holds: bool, said: str) -> None:
+def need(holds: bool, said: str, how: Literal["moves", "repeats"] = "moves") -> None:
     if not holds:
-        raise Broken(said)
+        raise Broken(said, how)
 
 
 def within(what: str, moved: Mapping[Any, int], l1: Fraction | int, squared: Fraction | int) -> None:
@@ -191,8 +196,25 @@ def compare(plan: Plan, added: tuple[Any, ...], neighbours: Neighbours, one: Del
         need(len(units) <= min(touched, plan.naming.touched), f"{len(units)} private keys moved, more than {touched}")
 
 
-def judge(plan: Plan, certificate: Any, case: Case, neighbours: Neighbours) -> int:
+def repeated(plan: Plan, rows: Any, tables: Tables, case: Case) -> None:
+    """Compare how many rows of a relation a unit has with what is derived: in all, and for each that is stored of it.
+
+    The unit is the one that changes, so all that is stored more than without it is its own.
+    """
+    column = next(iter(sorted(rows.owners)), None)
+    if column is None:
+        return
+    found = [row for row in rows_of(plan.table, tables, Chosen(case.named)) if not plan.where or value(plan.where, row)]
+    units = Counter(unit for row in found if (unit := told(row[column])) in case.named)
+    stored = max(len(each) - len(case.without[name]) for name, each in tables.items())
+    many = max(units.values(), default=0)
+    need(rows.most is None or many <= rows.most, f"a unit has {many} rows, more than {rows.most}", "repeats")
+    need(many <= rows.often * stored, f"a unit has {many} rows, more than {rows.often} for each of {stored}", "repeats")
+
+
+def judge(plan: Plan, accepted: Accepted, case: Case, neighbours: Neighbours) -> int:
     """Evaluate a plan on neighbours; return how many pairs were compared, or raise `Broken`."""
+    certificate = accepted.certificate
     loss = sum((each.loss for each in plan.mechanisms), start=Loss.ZERO)
     loss = loss if plan.naming is None else loss + plan.naming.loss
     need(certificate.loss == loss == plan.loss, "the loss is not that of the releases")
@@ -203,4 +225,6 @@ def judge(plan: Plan, certificate: Any, case: Case, neighbours: Neighbours) -> i
     pairs = [*product(one, other)] if neighbours is Neighbours.REPLACE else [*product(before, [*one, *other])]
     for a, b in pairs:
         compare(plan, certificate.added, neighbours, a, b)
+    for tables in (case.one, case.other):
+        repeated(plan, accepted.rows, tables, case)
     return len(pairs)

@@ -45,10 +45,11 @@ from discreet.plan.measures.sums import Sums
 from discreet.plan.measures.top_k import TopK
 from discreet.plan.plan import Plan
 from support.random_plans.draw import law
-from support.random_plans.expressions import apply, equal
+from support.random_plans.expressions import apply, conjunction, equal
 from support.random_plans.spoil import told
 from support.random_plans.worlds import STORED, TEXTS, World
 
+LISTED = tuple(each for each in TEXTS if len(each) < 2000)  # longer ones cannot be declared
 ONE = Fraction(1)
 ROWS = Sums(parts=("rows",))
 UNITS = Sums(parts=("units",))
@@ -110,8 +111,18 @@ def _copy(world: World, table: str, name: str, called: str) -> ComputedColumn:
 
 
 def _texts(dice: random.Random, world: World, table: str) -> Key:
-    """A key that has every text that there is."""
-    return Key(tree=_field(world, table, dice.choice(_columns(world, table, "text"))), kind="text", values=tuple(TEXTS))
+    """A key that has every text that can be declared."""
+    return Key(tree=_field(world, table, dice.choice(_columns(world, table, "text"))), kind="text", values=LISTED)
+
+
+def _number(dice: random.Random, world: World, table: str) -> Field:
+    return _field(world, table, dice.choice(_columns(world, table, dice.choice(("whole", "real")))))
+
+
+def _signed(dice: random.Random, world: World, table: str) -> Tree:
+    """-4 in about as many rows as 4."""
+    low = apply("<", _number(dice, world, table), Literal(value=5))
+    return apply("case", low, Literal(value=-4), Literal(value=4), kind="integer")
 
 
 def _part(source: Relation, how: Any, names: dict[str, str], on: Tree | None = None, single: Any = ()) -> JoinInput:
@@ -220,10 +231,45 @@ def single_of_several(dice: random.Random, world: World) -> Plan:
 
 
 def public_repeats(dice: random.Random, world: World) -> Plan:
-    """A row that is a unit meets several of a public table."""
-    shown = {name: f"{name}_2" for name in world.tables["codes"].columns}
-    first = _part("staff", "first", {name: name for name in world.tables["staff"].columns})
-    return _plan(world, Join(parts=(first, _part("codes", "inner", shown, TRUE))), None)
+    """A row, which may be a unit, meets several of a public table: under any condition, or by a part of its key."""
+    name, unit = dice.choice((("staff", None), ("staff", None), _people(dice, world)))
+    public = dice.choice(("codes", "sizes"))
+    shown = {each: f"{each}_2" for each in world.tables[public].columns}
+    tests = [
+        equal(_field(world, name, there), replace(_field(world, public, each), name=f"{each}_2"))
+        for each in world.tables[public].unique[1:]
+        for there in _columns(world, name, world.tables[public].columns[each])
+    ]
+    first = _part(name, "first", {each: each for each in world.tables[name].columns})
+    return _plan(world, Join(parts=(first, _part(public, "inner", shown, conjunction(tests)))), unit)
+
+
+def as_doubles(dice: random.Random, world: World) -> Plan:
+    """Rows that are units meet public ones by a key of whole numbers, which doubles do not tell apart."""
+    public = dice.choice([each for each in ("codes", "sizes") if len(world.tables[each].unique) == 1])
+    (key,) = world.tables[public].unique
+    there = dice.choice(_columns(world, "staff", dice.choice(("whole", "real", "decimal"))))
+    on = equal(Field(name=there, kind="real"), Field(name=f"{key}_2", kind="real"))
+    shown = {each: f"{each}_2" for each in world.tables[public].columns}
+    first = _part("staff", "first", {each: each for each in world.tables["staff"].columns})
+    return _plan(world, Join(parts=(first, _part(public, "inner", shown, on))), None)
+
+
+def no_limits(dice: random.Random, world: World) -> Plan:
+    """All rows of a unit meet all of its rows."""
+    (one, unit), (two, theirs) = _people(dice, world), _people(dice, world)
+    shown = {each: f"{each}_2" for each in world.tables[two].columns}
+    on = equal(_field(world, one, unit), replace(_field(world, two, theirs), name=f"{theirs}_2"))
+    parts = (_part(one, "first", {each: each for each in world.tables[one].columns}), _part(two, "inner", shown, on))
+    return _plan(world, Join(parts=parts), unit)
+
+
+def added_up_otherwise(dice: random.Random, world: World) -> Plan:
+    """Rows are added up by another column than the unit."""
+    name, unit = _people(dice, world)
+    other = dice.choice([each for each in world.tables[name].columns if each != unit])
+    total = UnitAggregate(name="t", function="rows")
+    return _plan(world, PerUnit(source=name, unit=other, called="u", where=None, keys=(), totals=(total,)), "u")
 
 
 def lonely_left(dice: random.Random, world: World) -> Plan:
@@ -250,6 +296,29 @@ def summed_texts(dice: random.Random, world: World) -> Plan:
     return _plan(world, PerUnit(source=name, unit=unit, called="u", where=None, keys=(), totals=(total,)), "u")
 
 
+def small_steps(dice: random.Random, world: World) -> Plan:
+    """Numbers are added up in steps that no double is."""
+    name, unit = _people(dice, world)
+    step = Fraction(1, 10**400)
+    total = UnitAggregate(name="t", function="sum", of=_number(dice, world, name), kind="real", high=9, step=step)
+    return _plan(world, PerUnit(source=name, unit=unit, called="u", where=None, keys=(), totals=(total,)), "u")
+
+
+def computed_days(dice: random.Random, world: World) -> Plan:
+    """A date is carried as a number."""
+    name, unit = _people(dice, world)
+    made = replace(_copy(world, name, dice.choice(_columns(world, name, "day")), "x"), kind="real")
+    table = Projection(source=name, where=None, columns=(made,), unit=unit, called="who")
+    return _plan(world, table, "who", Sums(parts=("sum",), of=Field(name="x", kind="real"), high=9))
+
+
+def counted_texts(dice: random.Random, world: World) -> Plan:
+    """Texts and dates are taken for numbers."""
+    name, unit = _people(dice, world)
+    of = _field(world, name, dice.choice(_columns(world, name, dice.choice(("text", "day")))))
+    return _plan(world, name, unit, dice.choice((Sums(parts=("sum",), of=of, high=9), _quantiles(of))))
+
+
 # ── priced too low ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -261,65 +330,75 @@ def _told(plan: Plan, *mechanisms: Mechanism) -> Plan:
 def twice_declared(dice: random.Random, world: World) -> Plan:
     name, unit = _people(dice, world)
     key = _texts(dice, world, name)
-    return _plan(world, name, unit, UNITS, keys=(replace(key, values=(*TEXTS, *TEXTS)),), groups=1)
+    return _plan(world, name, unit, UNITS, keys=(replace(key, values=LISTED * 2),), groups=1)
 
 
-def _quantiles(world: World, name: str, column: str) -> QuantileMeasure:
-    return QuantileMeasure(of=_field(world, name, column), at=(Fraction(1, 2),), low=0, high=9, step=ONE)
+def _quantiles(of: Tree) -> QuantileMeasure:
+    return QuantileMeasure(of=of, at=(Fraction(1, 2),), low=0, high=9, step=ONE)
 
 
 def other_neighbours(dice: random.Random, world: World) -> Plan:
     name, unit = _people(dice, world)
-    measure = _quantiles(world, name, dice.choice(_columns(world, name, "whole")))
+    measure = _quantiles(_number(dice, world, name))
     plan = _plan(world, name, unit, measure)
     return _told(plan, Quantiles(epsilon=1, at=measure.at, last=9, records=1, neighbours=Neighbours.ADD_REMOVE))
 
 
 def one_group(dice: random.Random, world: World) -> Plan:
     name, unit = _people(dice, world)
-    measure = _quantiles(world, name, dice.choice(_columns(world, name, "whole")))
+    measure = _quantiles(_number(dice, world, name))
     plan = _plan(world, name, unit, measure, keys=(_texts(dice, world, name),), rows=4)
     return _told(plan, Quantiles(epsilon=1, at=measure.at, last=9, records=4, neighbours=world.neighbours))
 
 
 def few_records(dice: random.Random, world: World) -> Plan:
     name, unit = _people(dice, world)
-    measure = _quantiles(world, name, dice.choice(_columns(world, name, "whole")))
+    measure = _quantiles(_number(dice, world, name))
     plan = _plan(world, name, unit, measure, rows=4)
     return _told(plan, Quantiles(epsilon=1, at=measure.at, last=9, records=1, neighbours=world.neighbours))
 
 
 def negative_caps(dice: random.Random, world: World) -> Plan:
     name, unit = _people(dice, world)
-    measure = _quantiles(world, name, dice.choice(_columns(world, name, "whole")))
+    measure = _quantiles(_number(dice, world, name))
     plan = _plan(world, name, unit, measure)
     priced = plan.mechanisms
     return _told(replace(plan, caps=replace(plan.caps, rows=-1, groups=2)), *priced)
 
 
+def _combined(world: World, rows: int, cells: int = len(LISTED)) -> Combined:
+    each = (Strategy((Identity(cells),)),)
+    return Combined(
+        cells=cells, strategies=each, laws=(DiscreteLaplace(9),), rows=rows, neighbours=world.neighbours
+    )  # fmt: skip
+
+
 def both_signs(dice: random.Random, world: World) -> Plan:
+    """A unit in place of another moves one number by what both add, with their signs."""
     name, unit = _people(dice, world)
-    of = _field(world, name, dice.choice(_columns(world, name, dice.choice(("whole", "real")))))
-    measure = Sums(parts=("sum",), of=of, low=-4, high=4)
-    plan = _plan(world, name, unit, measure, keys=(_texts(dice, world, name),))
-    return _told(
-        plan,
-        Combined(
-            cells=len(TEXTS),
-            strategies=(Strategy((Identity(len(TEXTS)),)),),
-            laws=(DiscreteLaplace(9),),
-            rows=4,
-            neighbours=world.neighbours,
-        ),
-    )
+    halves = apply("<", _number(dice, world, name), Literal(value=3))
+    key = Key(tree=halves, kind="boolean", values=(True, False))
+    plan = _plan(world, name, unit, Sums(parts=("sum",), of=_signed(dice, world, name), low=-4, high=4), keys=(key,))
+    return _told(plan, _combined(world, rows=4, cells=2))
+
+
+def few_combined(dice: random.Random, world: World) -> Plan:
+    """Combinations are priced for fewer rows of a unit than count."""
+    name, unit = _people(dice, world)
+    plan = _plan(world, name, unit, ROWS, keys=(_texts(dice, world, name),), rows=4)
+    if dice.random() < 0.5:
+        return _told(plan, _combined(world, rows=1))
+    cheap = _combined(world, rows=4)
+    vars(cheap)["parts"] = _combined(world, rows=1).parts
+    return _told(plan, cheap)
 
 
 def negative_parts(dice: random.Random, world: World) -> Plan:
     name, unit = _people(dice, world)
-    of = _field(world, name, dice.choice(_columns(world, name, dice.choice(("whole", "real")))))
-    measure = Sums(parts=("low", "high"), of=of, low=-2, high=5)
-    values = (Steps(of=of, low=-2, high=5, step=ONE),)
-    vars(measure)["exact"] = RowSums(values=values, forms=({(1,): 1}, {(0,): 5, (1,): -1}), most_added=7)
+    of = _signed(dice, world, name)
+    measure = Sums(parts=("low", "high"), of=of, low=-4, high=4)
+    values = (Steps(of=of, low=-4, high=4, step=ONE),)
+    vars(measure)["exact"] = RowSums(values=values, forms=({(1,): 1}, {(0,): 4, (1,): -1}), most_added=8)
     plan = _plan(world, name, unit, measure)
     reach = Reach(l1=10, l2_squared=100, neighbours=world.neighbours)
     return _told(plan, Noise(law=DiscreteLaplace(9), reach=reach))
@@ -329,16 +408,15 @@ def scores(dice: random.Random, world: World) -> Plan:
     """Groups by their scores, which one unit moves further than was said, or apart."""
     name, unit = _people(dice, world)
     signed = dice.random() < 0.5
-    of = _field(world, name, dice.choice(_columns(world, name, dice.choice(("whole", "real")))))
-    score = Sums(parts=("sum",), of=of, low=-4, high=4) if signed else ROWS
-    plan = _plan(world, name, unit, TopK(score=score, k=1, among=len(TEXTS)), keys=(_texts(dice, world, name),), rows=3)
+    score = Sums(parts=("sum",), of=_signed(dice, world, name), low=-4, high=4) if signed else ROWS
+    plan = _plan(world, name, unit, TopK(score=score, k=1, among=len(LISTED)), keys=(_texts(dice, world, name),), rows=3)
     choose = Exponential(
         epsilon=1,
         sensitivity=24 if signed else 1,
         monotone=signed and world.neighbours.monotone,
         neighbours=world.neighbours,
     )
-    return _told(plan, TopKRanking(choose=choose, k=1, among=len(TEXTS)))
+    return _told(plan, TopKRanking(choose=choose, k=1, among=len(LISTED)))
 
 
 def few_named(dice: random.Random, world: World) -> Plan:
@@ -359,8 +437,7 @@ def low_price(dice: random.Random, world: World) -> Plan:
 def other_plan(dice: random.Random, world: World) -> Plan:
     """A plan for neighbours of whom one is added, where one is replaced."""
     name, unit = _people(dice, world)
-    column = dice.choice(_columns(world, name, dice.choice(("whole", "real"))))
-    measure = Sums(parts=("low", "high"), of=_field(world, name, column), low=0, high=5)
+    measure = Sums(parts=("low", "high"), of=_number(dice, world, name), low=0, high=5)
     return _plan(world, name, unit, measure, neighbours=Neighbours.ADD_REMOVE)
 
 
@@ -378,10 +455,19 @@ def cut_anywhere(dice: random.Random, world: World) -> Plan:
     return _plan(world, name, unit, ROWS, where=equal(cut, Literal(value="a")))
 
 
+def unknown_part(dice: random.Random, world: World) -> Plan:
+    """A part of a date that there is not."""
+    name, unit = _people(dice, world)
+    of = _field(world, name, dice.choice(_columns(world, name, dice.choice(("day", "stamp")))))
+    part = apply("extract", Literal(value=dice.choice(("eon", "", "YEAR"))), of, kind="integer")
+    return _plan(world, name, unit, ROWS, where=equal(part, Literal(value=1)))
+
+
 TRAPS: tuple[Callable[[random.Random, World], Plan], ...] = (
     other_unit, carried_by_name, named_twice, united_by_name, united_rows, united_reals, chosen_among_several,
     joined_otherwise, joined_otherwise, joined_otherwise, single_of_several, single_of_several, public_repeats,
-    lonely_left, lonely_left, rows_are_units, summed_texts, twice_declared, other_neighbours, one_group, negative_caps,
-    both_signs, negative_parts, scores, scores, few_named, low_price, other_plan, bad_condition,
-    cut_anywhere, few_records,
+    public_repeats, as_doubles, no_limits, added_up_otherwise, lonely_left, lonely_left, rows_are_units, summed_texts,
+    small_steps, computed_days, counted_texts, twice_declared, other_neighbours, one_group, negative_caps, both_signs,
+    both_signs, few_combined, negative_parts, scores, scores, few_named, low_price, other_plan, bad_condition,
+    cut_anywhere, unknown_part, few_records,
 )  # fmt: skip

@@ -59,6 +59,7 @@ DAYS = [Moment(737_000 + n) for n in range(4)] + [
     Moment(3_652_059),
     *(Moment(738_000 + n) for n in range(4)),
 ]
+STAMPS = [Moment(each.days, 1 + n * 10**9) for n, each in enumerate(DAYS)]  # at other times than midnight
 TRUTHS = [True, False] * 7
 STORED: dict[str, tuple[Kind, bool, list[Any]]] = {  # the kind, whether equality is exact, and the values
     "whole": ("integer", True, WHOLES),
@@ -67,9 +68,10 @@ STORED: dict[str, tuple[Kind, bool, list[Any]]] = {  # the kind, whether equalit
     "numeral": ("integer", False, NUMERALS),
     "text": ("text", True, TEXTS),
     "day": ("date", True, DAYS),
+    "stamp": ("timestamp", True, STAMPS),
     "truth": ("boolean", True, TRUTHS),
 }
-PLAIN = ("whole", "whole", "whole", "real", "text", "text", "day", "truth", "decimal", "numeral")
+PLAIN = ("whole", "whole", "whole", "real", "text", "text", "day", "stamp", "truth", "decimal", "numeral")
 NAMES = ("who", "id", "n", "ward", "x", "day", "cost", "w2", "unit", "note")
 
 
@@ -82,13 +84,16 @@ class Table:
     unit: str | None = None
     through: tuple[str, str] | None = None
     key: str | None = None  # a column that other tables refer to
+    unique: tuple[str, ...] = ()  # columns that tell the rows of a public table apart
 
     @property
     def facts(self) -> TableFacts:
         columns = {
             name: ColumnFacts(kind=STORED[stored][0], exact=STORED[stored][1]) for name, stored in self.columns.items()
         }
-        return TableFacts(columns=columns, public=self.public, unit=self.unit, through=self.through)
+        return TableFacts(
+            columns=columns, public=self.public, unique=self.unique, unit=self.unit, through=self.through
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +128,7 @@ class Case:
 
 def world(dice: random.Random) -> World:
     """A world of nine tables."""
-    stored = dice.choice(("whole", "whole", "whole", "text", "day"))  # how most tables store the unit
+    stored = dice.choice(("whole", "whole", "whole", "text", "day", "stamp"))  # how most tables store the unit
     key = dice.choice(("whole", "whole", "text"))
     odd = dice.choice(("real", "decimal", "numeral", "text", "whole"))
     tables = {
@@ -162,12 +167,15 @@ def _table(
         columns[names[1]] = key
     if dice.random() < 0.05:
         columns[names[-1].upper()] = "whole"
+    exact = [name for name, stored in columns.items() if STORED[stored][1]]
+    many = min(len(exact), dice.choice((0, 1, 1, 1, 2))) if public else 0
     return Table(
         columns=columns,
         public=public,
         unit=None if unit is None else names[0],
         through=through,
         key=None if key is None else names[1],
+        unique=tuple(dice.sample(exact, many)),
     )
 
 
@@ -177,8 +185,7 @@ def case(dice: random.Random, world: World, *, rows: bool) -> Case:
     base: dict[str, list[Row]] = {name: [] for name in world.tables}
     for name, table in world.tables.items():
         if table.unit is None:
-            base[name] = [_row(dice, table) for _ in range(dice.randint(0, 5))]
-            base[name] += dice.sample(base[name], min(len(base[name]), 2 if table.public else 0))
+            base[name] = _public(dice, table) if table.public else [_row(dice, table) for _ in range(dice.randint(0, 5))]
     for person in range(PEOPLE - 1):
         for name, more in _person(dice, world, ids, person, most=2).items():
             base[name] += more
@@ -216,6 +223,13 @@ def told(unit: Any) -> Any:
 def _mixed(dice: random.Random, base: list[Row], more: list[Row]) -> list[Row]:
     place = dice.choice((0, len(base)))
     return [*base[:place], *more, *base[place:]]
+
+
+def _public(dice: random.Random, table: Table) -> list[Row]:
+    """Rows of a public table, some of them twice; with a key no two of them share it, NULL included."""
+    found = [_row(dice, table) for _ in range(dice.randint(0, 5))]
+    found += dice.sample(found, min(len(found), 2))
+    return list({tuple(row[each] for each in table.unique): row for row in found}.values()) if table.unique else found
 
 
 def _places(person: int) -> tuple[int, ...]:
