@@ -22,6 +22,8 @@ import pytest
 
 import discreet as dp
 from discreet.answers.answer import Answer
+from discreet.core.coins import SYSTEM
+from discreet.engines.engine import Cancel
 from discreet.kernel.check import check
 from support.clinic import BUDGET, COLUMNS, UNIT, clinic, saved, visits
 from support.kit import said_by
@@ -527,6 +529,9 @@ def test_a_plan_is_paid_for_by_its_certificate_alone() -> None:
             curator.ledger.spend(plan, key=plan.key)
         assert no.value.code == "not-certified"
         with pytest.raises(dp.NotAllowed) as no:
+            curator.ledger.spend(dp.compose(plan, plan))
+        assert no.value.code == "not-certified"
+        with pytest.raises(dp.NotAllowed) as no:
             curator.ledger.spend(replace(certificate, loss=dp.Loss.ZERO))
         assert no.value.code == "not-certified"
         assert len(list(curator.ledger)) == before
@@ -535,3 +540,18 @@ def test_a_plan_is_paid_for_by_its_certificate_alone() -> None:
         curator.ledger.answer(receipt, lambda: receipt.use(plan) and b"kept")
         again = curator.ledger.spend(plan, key=plan.key)
         assert (again.answer, again.cost) == (b"kept", dp.Loss.ZERO)
+
+
+def test_a_plan_is_run_on_the_data_that_it_was_checked_for() -> None:
+    """Where every row was declared a unit, a plan is not run on data in which several rows are one."""
+    with dp.open(pa.table({"id": [1, 1, 2]}), unit="id", rows_per_unit=2, budget=dp.Budget(epsilon=3)) as curator:
+        certificate = check(curator.explain("SELECT COUNT(*) FROM data", epsilon=1).plan, curator.catalogue)
+        held, (table,) = curator.engine.snapshot(), certificate.facts
+        receipt = curator.ledger.spend(certificate, version=held.version)
+        facts = {table: replace(certificate.facts[table], unit=None)}
+        with pytest.raises(dp.NotAllowed) as no:
+            held.aggregate(replace(certificate, facts=facts), receipt, coins=SYSTEM, cancel=Cancel())
+        assert no.value.code == "not-certified"
+        assert not receipt.used
+        _, exact = held.aggregate(certificate, receipt, coins=SYSTEM, cancel=Cancel())
+        assert exact.sums[0].tolist() == [[3]]

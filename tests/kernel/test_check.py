@@ -38,6 +38,8 @@ from discreet.kernel.exact_data import (
 )
 from discreet.kernel.expressions import Apply, Field, Literal
 from discreet.kernel.facts import ColumnFacts, TableFacts
+from discreet.kernel.meaning.evaluate import rows_of
+from discreet.kernel.ownership import ownership_of
 from discreet.kernel.relations import (
     ComputedColumn,
     Join,
@@ -59,6 +61,7 @@ from discreet.mechanisms.selection.mode import Modes
 from discreet.mechanisms.selection.selection import Exponential, NoisyMax
 from discreet.mechanisms.selection.top_k import TopKRanking
 from discreet.mechanisms.threshold import Threshold
+from support.evaluating import Salted
 from support.fixtures import Block, blocks, clinic, make
 
 BLOCKS = [each for each in blocks() if each.expected.startswith("table")]
@@ -105,6 +108,7 @@ FACTS = {
     "lines": TableFacts(columns={"bill": WHOLE, "cost": REAL}, unit="bill", through=("bills", "bill")),
     "staff": TableFacts(columns={"ward": TEXT, "n": WHOLE}),
     "codes": TableFacts(columns={"ward": TEXT, "size": WHOLE}, public=True),
+    "beds": TableFacts(columns={"ward": TEXT, "n": WHOLE, "size": WHOLE}, public=True, unique=("ward", "n")),
 }
 CAPS = ContributionBounds(unit="who", rows=3, groups=2)
 ROW_CAPS = ContributionBounds(unit=None, rows=None, groups=None)
@@ -179,6 +183,22 @@ def both(right: JoinInput, left: Any = "visits") -> Join:
     return Join(parts=(part(left, "first", "who", "cost"), right))
 
 
+def with_beds(source: Any, *tests: Any) -> Any:
+    """Rows that are units, each with the rows of a public relation for which all of these are true."""
+    on = tests[0] if len(tests) == 1 else apply("and", *tests)
+    names = ("ward", "w2"), ("n", "n2"), ("size", "s2")
+    public = part(source, "left", *names, on=on)
+    return plan(
+        Join(parts=(part("staff", "first", "ward", "n"), public)), caps=ROW_CAPS, release=noise(1)
+    )  # fmt: skip
+
+
+SAME_WARD = equal("ward", "w2", "text")
+OTHER_KEY = inside(
+    "beds", made("ward", column("ward", "text"), "text"), made("n", column("size")), made("size", column("size")),
+    unit=None, called=None,
+)  # fmt: skip
+LONG = apply("concat", *[column("ward", "text")] * 30, kind="text")
 LIMITED_LABS = UnitLimit(source="labs", unit="who", columns=("cost",), most=1000)
 LIMITED = UnitLimit(source="visits", unit="who", columns=("cost",), most=1000)
 STEPS = Steps(of=column("cost", "real"), low=-2, high=5, step=Fraction(1))
@@ -233,6 +253,9 @@ def test_plain_plans_are_accepted() -> None:
         plan(Join(parts=(refers.parts[0], replace(refers.parts[1], source=UnitLimit(
             source="lines", unit="bill", columns=(), most=10))))),
         plan(once, caps=ROW_CAPS, release=noise(1)),
+        with_beds("beds", SAME_WARD, equal("n", "n2")),
+        plan(where=apply("=", LONG, "x")),
+        plan(where=apply("=", column("n", "real"), 1)),
         plan("staff", caps=ROW_CAPS, release=noise(1)),
         plan(UnionAll(parts=(inside(), inside("labs")))),
         plan(exact=SIGNED, release=noise(15)),
@@ -382,6 +405,9 @@ SAID: dict[str, list[Any]] = {
             ),
             caps=ROW_CAPS,
         ),  # one row may meet several of a public table
+        with_beds("beds", SAME_WARD),  # a part of its key
+        with_beds("beds", SAME_WARD, equal("n", "n2", "real")),  # as doubles
+        with_beds(OTHER_KEY, SAME_WARD, equal("n", "n2")),  # another column under the name of the key
     ],
     "one is kept of rows that are not public, or that the condition does not tell apart": [
         plan(
@@ -428,6 +454,11 @@ SAID: dict[str, list[Any]] = {
     ],
     "the texts that are made of one row are longer than is bounded": [
         plan(where=apply("=", apply("concat", *[column("ward", "text")] * 70, kind="text"), "x")),
+        plan(inside("visits", *(made(f"x{n}", LONG, "text") for n in range(3)))),
+        plan(keys=tuple(key(LONG) for _ in range(3))),
+        plan(
+            exact=DistinctCount(of=apply("replace", *[apply("replace", LONG, "x", "y", kind="text")] * 3, kind="text"))
+        ),
     ],
     "a plan is not made of what plans are made of": [plan(caps=replace(CAPS, rows="many"))],
     "a number has more digits than are bounded, or no steps": [
@@ -436,6 +467,7 @@ SAID: dict[str, list[Any]] = {
             exact=replace(LADDER, rungs=(Fraction(10**400),)), release=UpperBoundMechanism(epsilon=1, last=1, records=3)
         ),
         plan(exact=replace(SIGNED, values=(STEPS._replace(step=Fraction(0)),)), release=noise(15)),
+        plan(exact=replace(SIGNED, values=(STEPS._replace(high=1 << 54),), most_added=1 << 54), release=noise(3 << 54)),
         plan(exact=replace(HISTOGRAM, step=Fraction(1, 10**400)), release=QUANTILES),
         plan(replace(added("sum", column("n")), totals=(replace(added("sum", column("n")).totals[0], high=10**400),))),
     ],
@@ -444,6 +476,7 @@ SAID: dict[str, list[Any]] = {
         plan(exact=replace(HISTOGRAM, of=column("day", "date")), release=QUANTILES),
         plan(exact=replace(LADDER, of=column("ward", "text"))),
         plan(exact=replace(COUNTS, of=column("n"))),
+        plan(exact=replace(COUNTS, values=("a", "a")), release=Modes(choose=CHOICE)),
     ],
     "rows of one unit meet without a limit": [
         plan(both(part("labs", "inner", ("who", "w2"), on=equal("who", "w2")))),
@@ -483,6 +516,7 @@ SAID: dict[str, list[Any]] = {
     "a value is of a kind that is not known": [plan(where=apply("=", apply("+", column("n"), 1, kind="interval"), 1))],
     "a column is read as something that it is not": [
         plan(where=apply("=", column("ward"), 1)),
+        plan(where=apply("=", column("cost"), 1)),
         plan(
             Join(
                 parts=(
@@ -672,6 +706,21 @@ def test_a_broken_plan_is_rejected_by_the_rule_that_it_breaks(rule: str, broken:
         certify(broken, declared(neighbours))
     assert told.value.rule == rule
     assert rule not in str(told.value)  # analysts are told one sentence, whatever the rule
+
+
+def test_rows_of_a_unit_are_counted_with_those_that_meet_none() -> None:
+    """Of an input that may lack a row, as many as it has; and beside them those of the others that meet none of it."""
+    bills = UnitLimit(source="bills", unit="bill", columns=("who",), most=1)
+    lines = part("lines", "left", ("bill", "b2"), on=equal("bill", "b2"))
+    table = Join(parts=(part(bills, "first", "who", "bill"), lines))
+    stored = {
+        "bills": [{"who": 1, "bill": 1}, {"who": 1, "bill": 2}],
+        "lines": [{"bill": 1, "cost": 0.0}, {"bill": 1, "cost": 1.0}],
+    }
+    found, many = ownership_of(table, FACTS), len(rows_of(table, stored, Salted(1)))
+    assert found.most is None
+    assert found.often == 2
+    assert 2 < many == 3 <= found.often * max(map(len, stored.values()))
 
 
 def test_what_is_certified_is_what_is_on_record() -> None:

@@ -78,10 +78,15 @@ MUTANTS = [
         "joins: a declared key of a public table is believed",
         [
             Edit(
+                "discreet.engines.duckdb.public_tables:_key",
+                "return () if _rows(source, text, failed=[(1,)]) else table.key",
+                "return table.key",
+            ),
+            Edit(
                 "discreet.plan.compile.join:_Joiner.joined",
-                "row=owner is None or first.table.one_row_per_unit)",
-                "row=False)",
-            )
+                "row = owner is None or first.table.one_row_per_unit",
+                "row = False",
+            ),
         ],
         [
             "test_joined.py::test_a_key_that_is_none_makes_nobody_count_twice",

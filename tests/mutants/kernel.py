@@ -12,6 +12,8 @@ SHAPES, NAMES, EQUALITY = (f"{ACCEPTED}[{group}]" for group in ("shapes", "names
 BATCHES = "test_compiler.py::test_batches_of_any_number_of_conditions_are_accepted"
 WORKLOADS = "test_compiler.py::test_workloads_are_accepted"
 BROKEN = "kernel/test_check.py::test_a_broken_plan_is_rejected_by_the_rule_that_it_breaks"
+RECORDED = "kernel/test_check.py::test_what_is_certified_is_what_is_on_record"
+REPEATED = "kernel/test_check.py::test_rows_of_a_unit_are_counted_with_those_that_meet_none"
 TRIED = "kernel/test_check.py::test_what_a_row_adds_is_enclosed_and_the_ends_are_reached"
 
 COMPILER = [
@@ -600,17 +602,6 @@ COMPILER = [
         [SHAPES],
     ),
     Mutant(
-        "compiler: a declared key of a public table is believed",
-        [
-            Edit(
-                "discreet.plan.compile.join:_Joiner.joined",
-                "row=owner is None or first.table.one_row_per_unit)",
-                "row=False)",
-            ),
-        ],
-        [SHAPES],
-    ),
-    Mutant(
         "compiler: a text is compared with a number",
         [
             Edit(
@@ -705,9 +696,9 @@ KERNEL = [
         "kernel rule: names that differ in their case",
         [
             Edit(
-                "discreet.kernel.ownership:ownership_of",
-                "if len({each.lower() for each in found.columns}) < len(found.columns):",
-                "if not found.columns:",
+                "discreet.kernel.ownership:_apart",
+                "if len({each.lower() for each in names}) < len(names):",
+                "if names is None:",
             ),
         ],
         [BROKEN],
@@ -715,7 +706,7 @@ KERNEL = [
     Mutant(
         "kernel rule: a row of each unit and key is one of each unit",
         [
-            Edit("discreet.kernel.ownership:_per_unit", "once=not relation.keys", "once=True"),
+            Edit("discreet.kernel.ownership:_per_unit", "if relation.keys else", "if relation.unit is None else"),
         ],
         [BROKEN],
     ),
@@ -751,8 +742,8 @@ KERNEL = [
         [
             Edit(
                 "discreet.kernel.ownership:_union",
-                "if any(family(each.kinds[name]) !=",
-                "if all(family(each.kinds[name]) !=",
+                "if any(each.kinds[name] != first.kinds[name] for",
+                "if any(each.kinds[name] is None for",
             ),
         ],
         [BROKEN],
@@ -835,8 +826,8 @@ KERNEL = [
         [
             Edit(
                 "discreet.kernel.ownership:_at_most_one",
-                "all(called.get(each) in set_ for each in part.single)",
-                "bool(set_ is not None)",
+                "all(called.get(each) in told for each in key)",
+                "told is not None",
             ),
         ],
         [BROKEN],
@@ -844,29 +835,99 @@ KERNEL = [
     Mutant(
         "kernel rule: public rows without a single one",
         [
-            Edit("discreet.kernel.ownership:_at_most_one", "bool(part.single) and ", ""),
+            Edit("discreet.kernel.ownership:_at_most_one", "any(key and all(", "any(all("),
         ],
         [BROKEN],
     ),
     Mutant(
         "kernel rule: two sides without a limit",
         [
-            Edit(
-                "discreet.kernel.ownership:_max_repetitions",
-                "if len(free) > 1 or (free and product > MAX_REPEATED):",
-                "if free and product > MAX_REPEATED:",
-            ),
+            Edit("discreet.kernel.ownership:_meeting", "default=None)", "default=1)"),
         ],
         [BROKEN],
     ),
     Mutant(
         "kernel rule: a side without a limit beside a large one",
         [
+            Edit("discreet.kernel.ownership:_products", "if many <= MAX_REPEATED:", "if many > 0:"),
+        ],
+        [BROKEN],
+    ),
+    Mutant(
+        "kernel rule: inputs have a limit beside each other, in no order",
+        [
             Edit(
-                "discreet.kernel.ownership:_max_repetitions",
-                "if len(free) > 1 or (free and product > MAX_REPEATED):",
-                "if len(free) > 1:",
+                "discreet.kernel.ownership:_beside",
+                "many, there, rest = 1, parts[base].columns, [",
+                "many, there, rest = 1, frozenset[str]().union(*(each.columns for each in parts)), [",
             ),
+        ],
+        [BROKEN],
+    ),
+    Mutant(
+        "kernel rule: a limit by a column that nothing is compared with",
+        [
+            Edit("discreet.kernel.ownership:_meeting", " if column in told)", ")"),
+        ],
+        [BROKEN],
+    ),
+    Mutant(
+        "kernel rule: a limit for each key is one for each unit",
+        [
+            Edit("discreet.kernel.ownership:_unit_limit", "if relation.unit in found.owners:", "if relation.unit:"),
+        ],
+        [BROKEN],
+    ),
+    Mutant(
+        "kernel rule: a relation without rows of some units has rows of the others",
+        [
+            Edit(
+                "discreet.kernel.ownership:_products",
+                "mosts.append(many * most * (1 + left))",
+                "mosts.append(many * most)",
+            ),
+            Edit(
+                "discreet.kernel.ownership:_products",
+                "oftens.append(many * parts[base].often * (1 + left))",
+                "oftens.append(many * parts[base].often)",
+            ),
+        ],
+        [REPEATED],
+    ),
+    Mutant(
+        "kernel rule: a union has the rows of its largest part",
+        [
+            Edit("discreet.kernel.ownership:_union", "most = sum(every) if", "most = max(every) if"),
+            Edit("discreet.kernel.ownership:_union", "often = sum(each", "often = max(each"),
+        ],
+        [BROKEN],
+    ),
+    Mutant(
+        "kernel rule: a part of a key tells public rows apart",
+        [
+            Edit(
+                "discreet.kernel.ownership:_at_most_one",
+                "any(key and all(called.get(each) in told for each in key)",
+                "any(key and any(called.get(each) in told for each in key)",
+            ),
+        ],
+        [BROKEN],
+    ),
+    Mutant(
+        "kernel rule: a key that is compared as doubles tells public rows apart",
+        [
+            Edit(
+                "discreet.kernel.ownership:_at_most_one",
+                " and _same(_read(one, origins), _read(other, origins))",
+                "",
+            ),
+        ],
+        [BROKEN],
+    ),
+    Mutant(
+        "kernel rule: what is computed is a key by its name",
+        [
+            Edit("discreet.kernel.ownership:_computed", "        unique=(),\n", ""),
         ],
         [BROKEN],
     ),
@@ -875,8 +936,8 @@ KERNEL = [
         [
             Edit(
                 "discreet.kernel.ownership:_looked_up",
-                'all(each.operands("=") or fields(each) <= found.columns for each in conjuncts(part.on))',
-                "found is not None",
+                "all(_across(each, own) or fields(each) <= own for each in conjuncts(part.on))",
+                "own is not None",
             ),
         ],
         [BROKEN],
@@ -886,7 +947,7 @@ KERNEL = [
         [
             Edit(
                 "discreet.kernel.types:_node",
-                "or (kinds[part.name] is not None and family(kinds[part.name]) != family(part.kind))",
+                " or kinds[part.name] not in (None, part.kind, *READABLE.get(part.kind, ()))",
                 "",
             ),
         ],
@@ -900,6 +961,132 @@ KERNEL = [
                 '_need(found in {"m": "ds?"}.get(want, want + "?"))',
                 "_need(found is not None)",
             ),
+        ],
+        [BROKEN],
+    ),
+    Mutant(
+        "kernel rule: a whole number is read where doubles are",
+        [
+            Edit(
+                "discreet.kernel.types:READABLE",
+                '{"real": ("integer",)}',
+                '{"real": ("integer",), "integer": ("real",)}',
+            ),
+        ],
+        [BROKEN],
+    ),
+    Mutant(
+        "kernel rule: texts are listed among numbers",
+        [
+            Edit(
+                "discreet.kernel.types:listed",
+                "known = all(type(each) in types for each in values)",
+                "known = types is not None",
+            ),
+        ],
+        [BROKEN],
+    ),
+    Mutant(
+        "kernel rule: a value is listed twice",
+        [
+            Edit("discreet.kernel.types:listed", "known and len(set(values)) == len(values) and", "known and"),
+        ],
+        [BROKEN],
+    ),
+    Mutant(
+        "kernel rule: a text is listed that is never read whole",
+        [
+            Edit("discreet.kernel.types:_fits", "< MAX_BYTES", "< 10 * MAX_BYTES"),
+        ],
+        [BROKEN],
+    ),
+    Mutant(
+        "kernel rule: a number is listed that no row holds",
+        [
+            Edit("discreet.kernel.types:_fits", "abs(value) < 1 << 63 if", "value is not None if"),
+        ],
+        [BROKEN],
+    ),
+    Mutant(
+        "kernel rule: steps where doubles do not tell whole numbers apart",
+        [
+            Edit("discreet.kernel.types:MAX_END", "MAX_END = 1 << 53", "MAX_END = 1 << 63"),
+        ],
+        [BROKEN],
+    ),
+    Mutant(
+        "kernel rule: steps of any size",
+        [
+            Edit("discreet.kernel.types:in_steps", "if not whole or step <= 0 or not _short(step):", "if not whole:"),
+        ],
+        [BROKEN],
+    ),
+    Mutant(
+        "kernel rule: numbers that are counted in any steps",
+        [
+            Edit("discreet.kernel.check:_histogram", "    in_steps(exact.low, exact.high, exact.step)\n", ""),
+        ],
+        [BROKEN],
+    ),
+    Mutant(
+        "kernel rule: numbers that are added up in any steps",
+        [
+            Edit("discreet.kernel.check:_sums", "            in_steps(each.low, each.high, each.step)\n", ""),
+        ],
+        [BROKEN],
+    ),
+    Mutant(
+        "kernel rule: numbers that are added up within units in any steps",
+        [
+            Edit("discreet.kernel.ownership:_total", "    in_steps(total.low, total.high, total.step)\n", ""),
+        ],
+        [BROKEN],
+    ),
+    Mutant(
+        "kernel rule: a row makes texts of any length",
+        [
+            Edit(
+                "discreet.kernel.check:_certified", "if letters_made(_trees(plan)) > MAX_LETTERS:", "if plan is None:"
+            ),
+        ],
+        [BROKEN],
+    ),
+    Mutant(
+        "kernel rule: a row makes its longest text only",
+        [
+            Edit(
+                "discreet.kernel.types:letters_made",
+                "return sum(tree.fold(_letters).made for tree in trees if tree is not None)",
+                "return max((tree.fold(_letters).made for tree in trees if tree is not None), default=0)",
+            ),
+        ],
+        [BROKEN],
+    ),
+    Mutant(
+        "kernel rule: texts that are joined are as long as one of them",
+        [
+            Edit("discreet.kernel.types:_letters", "own = sum(min(", "own = max(min("),
+        ],
+        [BROKEN],
+    ),
+    Mutant(
+        "kernel rule: a relation makes no texts",
+        [
+            Edit("discreet.kernel.check:_trees", "    yield from trees_of(plan.table)\n", ""),
+        ],
+        [BROKEN],
+    ),
+    Mutant(
+        "kernel rule: keys make no texts",
+        [
+            Edit("discreet.kernel.check:_trees", "    yield from (key.tree for key in plan.keys)\n", ""),
+        ],
+        [BROKEN],
+    ),
+    Mutant(
+        "kernel rule: measures make no texts",
+        [
+            Edit("discreet.kernel.check:_trees", "        yield from each.exact.trees\n", "        yield None\n"),
         ],
         [BROKEN],
     ),
@@ -1091,7 +1278,7 @@ KERNEL = [
     Mutant(
         "kernel rule: rows of one unit meet too often",
         [
-            Edit("discreet.kernel.check:_unit", "if rows.often > MAX_MEETING * MAX_REPEATED:", "if rows.often < 0:"),
+            Edit("discreet.kernel.check:_unit", "if rows.repeated > MAX_MEETING * MAX_REPEATED:", "if rows.often < 0:"),
         ],
         [BROKEN],
     ),
@@ -1100,9 +1287,35 @@ KERNEL = [
         [
             Edit(
                 "discreet.kernel.check:_key",
-                "    if not fits or (key.span is not None",
-                "    if (key.span is not None",
+                "    if not fits:\n",
+                "    if key is None:\n",
             ),
+        ],
+        [BROKEN],
+    ),
+    Mutant(
+        "kernel rule: a plan is certified as it is in memory",
+        [
+            Edit(
+                "discreet.kernel.check:check",
+                "return certify(_recorded(text), declared)",
+                "return certify(plan, declared)",
+            ),
+        ],
+        [RECORDED],
+    ),
+    Mutant(
+        "kernel rule: a group is declared twice",
+        [
+            Edit("discreet.kernel.check:_key", "if len(set(values)) < len(values) or (", "if ("),
+            Edit("discreet.kernel.types:listed", "known and len(set(values)) == len(values) and", "known and"),
+        ],
+        [BROKEN],
+    ),
+    Mutant(
+        "kernel rule: a group is declared in two ways",
+        [
+            Edit("discreet.kernel.check:_key", " or (key.values is not None and key.span is not None)", ""),
         ],
         [BROKEN],
     ),
@@ -1110,7 +1323,9 @@ KERNEL = [
         "kernel rule: other neighbours than the data set has",
         [
             Edit(
-                "discreet.kernel.check:_derived", "if plan.neighbours is not neighbours:", "if plan.neighbours is None:"
+                "discreet.kernel.check:_certified",
+                "if plan.neighbours is not neighbours:",
+                "if plan.neighbours is None:",
             ),
         ],
         [BROKEN],
@@ -1119,7 +1334,7 @@ KERNEL = [
         "kernel rule: private keys without a threshold",
         [
             Edit(
-                "discreet.kernel.check:_derived",
+                "discreet.kernel.check:_certified",
                 "if any(not key.declared for key in plan.keys) != (plan.naming is not None):",
                 "if plan.keys is None:",
             ),
@@ -1129,7 +1344,7 @@ KERNEL = [
     Mutant(
         "kernel rule: another loss than the releases have",
         [
-            Edit("discreet.kernel.check:_derived", "if plan.loss != loss:", "if plan.loss is None:"),
+            Edit("discreet.kernel.check:_certified", "if plan.loss != loss:", "if plan.loss is None:"),
         ],
         [BROKEN],
     ),

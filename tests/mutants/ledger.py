@@ -11,6 +11,39 @@ MUTANTS = [
         ["test_curator.py::test_a_plan_is_paid_for_by_its_certificate_alone"],
     ),
     Mutant(
+        "a certificate says what a plan costs",
+        [
+            Edit(
+                "discreet.ledger.ledger:Ledger._offer",
+                "if offered.loss is not None and Charge.price(offered.loss) != (pure, rho, event):",
+                "if offered is None:",
+            )
+        ],
+        ["test_curator.py::test_a_plan_is_paid_for_by_its_certificate_alone"],
+    ),
+    Mutant(
+        "plans that are put together need no certificate",
+        [
+            Edit(
+                "discreet.core.mechanism:_Compound.needs_certificate",
+                "return any(part.needs_certificate for part in self.parts)",
+                "return False",
+            )
+        ],
+        ["test_curator.py::test_a_plan_is_paid_for_by_its_certificate_alone"],
+    ),
+    Mutant(
+        "a plan is run on other data than it was checked for",
+        [
+            Edit(
+                "discreet.engines.duckdb.snapshot:DuckDBSnapshot.aggregate",
+                "if certificate.facts != self.catalogue.facts:",
+                "if certificate.facts is None:",
+            )
+        ],
+        ["test_curator.py::test_a_plan_is_run_on_the_data_that_it_was_checked_for"],
+    ),
+    Mutant(
         "the index of what was paid for misses what another process bought",
         [
             Edit(

@@ -80,8 +80,8 @@ MUTANTS = [
         [
             Edit(
                 "discreet.engines.duckdb.parquet:UNPRUNED",
-                'UNPRUNED = "filter_pushdown,join_filter_pushdown,',
-                'UNPRUNED = "',
+                '"filter_pullup,filter_pushdown,join_filter_pushdown,row_group_pruner,',
+                '"',
             )
         ],
         ["test_sources.py::test_statistics_decide_nothing"],

@@ -295,11 +295,6 @@ MUTANTS = [
         ["test_check.py::test_a_broken_plan_is_rejected_by_the_rule_that_it_breaks"],
     ),
     Mutant(
-        "kernel: a unit with keys has one row",
-        [Edit("discreet.kernel.ownership:_per_unit", "once=not relation.keys", "once=True")],
-        ["test_check.py::test_a_broken_plan_is_rejected_by_the_rule_that_it_breaks"],
-    ),
-    Mutant(
         "a radius that is where floats say it is",
         [
             Edit(
@@ -325,8 +320,8 @@ MUTANTS = [
         "kernel: any number of rows meet",
         [
             Edit(
-                "discreet.kernel.ownership:_max_repetitions",
-                "    if len(free) > 1 or (free and product > MAX_REPEATED):\n",
+                "discreet.kernel.ownership:_repetitions",
+                "    if work == (None, None) or rows == (None, None):\n",
                 "    if False:\n",
             )
         ],

@@ -90,8 +90,10 @@ def of_kind(tree: Tree, kind: Kind) -> Tree:
 
 def _gives(function: str, letter: str) -> bool:
     arguments, value = SHAPES[function].arguments, SHAPES[function].value
-    return value in (letter, "f") or (value == "v" and ("o" not in arguments or letter in "nds")) or (
-        value == "m" and letter in "ds"
+    return (
+        value in (letter, "f")
+        or (value == "v" and ("o" not in arguments or letter in "nds"))
+        or (value == "m" and letter in "ds")
     )
 
 

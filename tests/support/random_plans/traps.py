@@ -409,7 +409,9 @@ def scores(dice: random.Random, world: World) -> Plan:
     name, unit = _people(dice, world)
     signed = dice.random() < 0.5
     score = Sums(parts=("sum",), of=_signed(dice, world, name), low=-4, high=4) if signed else ROWS
-    plan = _plan(world, name, unit, TopK(score=score, k=1, among=len(LISTED)), keys=(_texts(dice, world, name),), rows=3)
+    plan = _plan(
+        world, name, unit, TopK(score=score, k=1, among=len(LISTED)), keys=(_texts(dice, world, name),), rows=3
+    )
     choose = Exponential(
         epsilon=1,
         sensitivity=24 if signed else 1,

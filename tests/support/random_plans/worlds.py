@@ -91,9 +91,7 @@ class Table:
         columns = {
             name: ColumnFacts(kind=STORED[stored][0], exact=STORED[stored][1]) for name, stored in self.columns.items()
         }
-        return TableFacts(
-            columns=columns, public=self.public, unique=self.unique, unit=self.unit, through=self.through
-        )
+        return TableFacts(columns=columns, public=self.public, unique=self.unique, unit=self.unit, through=self.through)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,7 +183,9 @@ def case(dice: random.Random, world: World, *, rows: bool) -> Case:
     base: dict[str, list[Row]] = {name: [] for name in world.tables}
     for name, table in world.tables.items():
         if table.unit is None:
-            base[name] = _public(dice, table) if table.public else [_row(dice, table) for _ in range(dice.randint(0, 5))]
+            base[name] = (
+                _public(dice, table) if table.public else [_row(dice, table) for _ in range(dice.randint(0, 5))]
+            )
     for person in range(PEOPLE - 1):
         for name, more in _person(dice, world, ids, person, most=2).items():
             base[name] += more
