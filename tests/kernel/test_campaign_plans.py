@@ -105,8 +105,10 @@ def test_every_rule_is_either_noticed_or_there_is_a_reason() -> None:
 
 
 def test_the_campaign_notices_whichever_rule_is_missing() -> None:
-    """By what moves further than certified; by other things that break only where `HOW` says so."""
-    wanted = sorted(set(rules()) - set(UNSEEN))
-    found = noticed(wanted, range(1, BUDGET, 2), BEHIND, HOW)
+    """By what moves further than certified; by other things that break only where `HOW` says so. Those that are not
+    looked at let nothing move, as far as these plans show.
+    """
+    every = set(rules())
+    found = noticed(sorted(every), range(1, BUDGET, 2), BEHIND, HOW)
     print("\n".join(f"without “{rule}”, {said}" for rule, said in found.items()))
-    assert not set(wanted) - set(found)
+    assert every - set(found) == set(UNSEEN)

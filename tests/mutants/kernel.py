@@ -1527,13 +1527,6 @@ KERNEL = [
         [BROKEN],
     ),
     Mutant(
-        "kernel rule: values within a unit of any width",
-        [
-            Edit("discreet.kernel.ranges:_within_units", "_end(total), 64", "_end(total), 128"),
-        ],
-        [BROKEN],
-    ),
-    Mutant(
         "kernel rule: a unit is cut short in no width",
         [
             Edit("discreet.kernel.ranges:_sums", "ROWS * exact.most_added * caps.most_rows", "ROWS * exact.most_added"),

@@ -188,6 +188,11 @@ MUTANTS = [
         ["test_wide_rows.py::test_rows_are_cut_off_where_a_question_makes_much_of_them"],
     ),
     Mutant(
+        "work: a text that is filled up is no longer than what is stored",
+        [Edit("discreet.plan.weights:_width", 'if grown == "fills":', "if grown is None:")],
+        ["test_wide_rows.py::test_rows_are_cut_off_where_a_question_makes_much_of_them"],
+    ),
+    Mutant(
         "work: constants, public texts and sets of values take no room",
         [Edit("discreet.plan.weights:copied", "and more <= 1", "and more <= 99")],
         ["test_wide_rows.py::test_rows_of_one_unit_that_a_question_repeats_or_widens_fit_into_little_memory"],

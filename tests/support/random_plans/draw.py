@@ -278,7 +278,7 @@ def _joined(dice: random.Random, world: World, depth: int) -> Drawn:
     """Relations about people, joined by their unit, and public ones."""
     first = _about(dice, world, depth)
     many = dice.randint(0, 2)
-    joining = Joining(dice, first if many == 0 and dice.random() < 0.5 else _few(dice, first))
+    joining = Joining(dice, first if dice.random() < (0.2 if many else 0.5) else _few(dice, first))
     unit = joining.called[joining.first.unit or ""]
     for _ in range(many):
         of = _few(dice, _about(dice, world, min(depth, 1)))
@@ -327,10 +327,14 @@ def _referring(dice: random.Random, world: World, depth: int) -> Drawn:
     assert lines.unit is not None
     assert lines.key is not None
     assert items.unit is not None
-    first = read(world, "bills")
-    joining = Joining(dice, limit_keeping(dice, first, bills.key), (bills.key,))
+    first, of = read(world, "bills"), read(world, "lines")
+    free = dice.choice(("bills", "lines", None, None, None))  # of one of them all rows, a few for each key of the other
+    if free != "bills":
+        first = limit_keeping(dice, first, bills.key, by=bills.key if free else None)
+    if free != "lines":
+        of = limit_keeping(dice, of, lines.key, by=lines.unit)
+    joining = Joining(dice, first, (bills.key,))
     unit, bill = joining.called[bills.unit], joining.called[bills.key]
-    of = limit_keeping(dice, read(world, "lines"), lines.key, by=lines.unit)
     deeper = dice.random() < 0.4
     how: How = "inner" if deeper else dice.choice(("inner", "inner", "left", "semi", "anti"))
     called = joining.add(of, how, ((lines.unit, bill),), more=dice.random() < 0.2, keep=(lines.key,))
