@@ -320,7 +320,7 @@ def _public(dice: random.Random, world: World, joining: Joining, *, once: bool =
 
 
 def _referring(dice: random.Random, world: World, depth: int) -> Drawn:
-    """Bills with their lines, and perhaps the items of these, in some order."""
+    """Bills with their lines, and perhaps the items of these, or other rows of their unit."""
     bills, lines, items = (world.tables[each] for each in ("bills", "lines", "items"))
     assert bills.unit is not None
     assert bills.key is not None
@@ -341,6 +341,10 @@ def _referring(dice: random.Random, world: World, depth: int) -> Drawn:
     if deeper:
         item = limit_keeping(dice, read(world, "items"), items.unit, by=items.unit)
         joining.add(item, dice.choice(("inner", "left", "semi", "anti")), ((items.unit, called[lines.key]),))
+    elif dice.random() < 0.4:
+        beside = limit(dice, read(world, dice.choice(("visits", "labs"))))
+        assert beside.unit is not None
+        joining.add(beside, dice.choice(("inner", "inner", "left", "semi")), ((beside.unit, unit),))
     return joining.done(unit)
 
 

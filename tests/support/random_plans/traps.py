@@ -255,6 +255,19 @@ def as_doubles(dice: random.Random, world: World) -> Plan:
     return _plan(world, Join(parts=(first, _part(public, "inner", shown, on))), None)
 
 
+def renamed_key(dice: random.Random, world: World) -> Plan:
+    """Rows that are units meet public ones by a column that has the name of their key, and is another."""
+    public = dice.choice([each for each in ("codes", "sizes") if len(world.tables[each].unique) == 1])
+    (key,) = world.tables[public].unique
+    other = dice.choice([each for each in world.tables[public].columns if each != key])
+    made = _copy(world, public, other, key)
+    there = dice.choice(_columns(world, "staff", world.tables[public].columns[other]))
+    on = equal(_field(world, "staff", there), Field(name=f"{key}_2", kind=made.kind))
+    renamed = Projection(source=public, where=None, columns=(made,), unit=None, called=None)
+    first = _part("staff", "first", {each: each for each in world.tables["staff"].columns})
+    return _plan(world, Join(parts=(first, _part(renamed, "inner", {key: f"{key}_2"}, on))), None)
+
+
 def no_limits(dice: random.Random, world: World) -> Plan:
     """All rows of a unit meet all of its rows."""
     (one, unit), (two, theirs) = _people(dice, world), _people(dice, world)
@@ -468,8 +481,8 @@ def unknown_part(dice: random.Random, world: World) -> Plan:
 TRAPS: tuple[Callable[[random.Random, World], Plan], ...] = (
     other_unit, carried_by_name, named_twice, united_by_name, united_rows, united_reals, chosen_among_several,
     joined_otherwise, joined_otherwise, joined_otherwise, single_of_several, single_of_several, public_repeats,
-    public_repeats, as_doubles, no_limits, added_up_otherwise, lonely_left, lonely_left, rows_are_units, summed_texts,
-    small_steps, computed_days, counted_texts, twice_declared, other_neighbours, one_group, negative_caps, both_signs,
-    both_signs, few_combined, negative_parts, scores, scores, few_named, low_price, other_plan, bad_condition,
-    cut_anywhere, unknown_part, few_records,
+    public_repeats, as_doubles, as_doubles, renamed_key, no_limits, added_up_otherwise, lonely_left, lonely_left,
+    rows_are_units, summed_texts, small_steps, computed_days, counted_texts, twice_declared, other_neighbours,
+    one_group, negative_caps, both_signs, both_signs, few_combined, negative_parts, scores, scores, few_named,
+    low_price, other_plan, bad_condition, cut_anywhere, unknown_part, few_records,
 )  # fmt: skip
