@@ -18,7 +18,7 @@ from support.random_plans.weaken import rules
 SOAK = bool(os.environ.get("DISCREET_SOAK"))
 PLANS = 700  # of each chunk
 CHUNKS = 150 if SOAK else 4
-BUDGET = 9_000  # plans among which a missing rule must be noticed; mostly less than 3,000 are needed
+BUDGET = 6_000  # plans among which a missing rule must be noticed; about 1,000 are needed
 NODES = {"Scan", "Join", "Projection", "PerUnit", "UnionAll", "UnitLimit"}
 JOINS = {"first", "inner", "left", "semi", "anti", "single", "unique", "reference", "limit by key", "several united"}
 REACHED = NODES | JOINS | {each.__name__ for each in KINDS} | {
