@@ -37,6 +37,7 @@ bench: $(VENV)/.bench
 	@$(BIN)/python bench/history.py 100000
 	@$(BIN)/python bench/curator.py
 	@$(BIN)/python bench/sessions.py
+	@$(BIN)/python bench/kernel.py
 	@$(BIN)/python bench/quantiles.py
 	@$(BIN)/python bench/learn.py
 	@$(BIN)/python bench/tpch.py --data $(VENV)/tpch

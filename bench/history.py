@@ -104,6 +104,7 @@ def main() -> None:
         kinds = []
         for sql in ASKED:
             receipt = curator.ask(sql, epsilon="0.1").receipt
+            assert receipt is not None
             entry = next(each for each in curator.ledger if each.seq == receipt.charge)
             answer = curator.ledger._journal.turn(lambda turn, at=receipt.charge: turn.kept(at))  # type: ignore[misc]
             assert isinstance(entry.fact, Charge)

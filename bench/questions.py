@@ -4,13 +4,14 @@
 
 The catalogues are in `questions/`; texts and data are made once, in a folder of the virtual environment. Each question
 is explained and answered at ε = 1, or refused; then it is asked of a curator whose caps leave nothing out, for a cost
-at which there is no noise, and compared with plain DuckDB on the same files, cell by cell. A question that breaks, or
-takes longer than a minute, is a row of the table.
+at which there is no noise, and compared with plain DuckDB on the same files, cell by cell. It is `equal` then, or
+`differs`; `unseen` if no group of plain DuckDB is in the answer, so that there was nothing to compare. A question that
+breaks, or takes longer than a minute, is a row of the table.
 
-`groups` are the rows that are shown without noise, and in brackets how many of them plain DuckDB does not have because
-nobody is in them, and how many of those could be at all, as far as public tables say. Private keys that one person has
-alone are never named, whatever the cost. Rows that belong to nobody (a sale without a customer) are left out of plain
-DuckDB, too. The error is relative, the median over the cells of the answer at ε = 1.
+`groups` are the rows that are shown without noise, `plain` those of plain DuckDB, `nobody's` those that plain DuckDB
+does not have because nobody is in them, and `possible` those of them that could be, as far as public tables say.
+Private keys that one person has alone are never named, whatever the cost. Rows that belong to nobody (a sale without a
+customer) are left out of plain DuckDB, too. The error is relative, the median over the cells of the answer at ε = 1.
 """
 
 from __future__ import annotations
@@ -69,12 +70,21 @@ def opened(text: str, data: Path, place: Path) -> dp.Curator:
     return dp.Curator.load(place / "catalogue.toml", marks=place / "marks")
 
 
+def reference(said: Mapping[str, Any]) -> tuple[list[str], str, list[str]]:
+    """The columns of a table of people that say whose a row is; the table that they refer to, and its key, if any."""
+    text = said["unit"] if "unit" in said else said["references"][0]
+    columns, _, other = text.partition(" -> ")
+    table, _, key = other.rstrip(")").partition("(" if "(" in other else ".")
+    return columns.split(", "), table, key.split(", ")
+
+
 def owned(tables: Mapping[str, Mapping[str, Any]], name: str) -> str:
     """Plain SQL for the rows of a table of people, with whose they are in a column `owner`; nobody's are left out."""
-    column, _, reference = str(tables[name]["unit"]).partition(" -> ")
-    if not reference:
-        return f"SELECT *, {column} AS owner FROM stored.{name} WHERE {column} IS NOT NULL"
-    return f"SELECT rows.*, owner FROM stored.{name} AS rows JOIN owners.{name} AS owners ON rows.{column} = key"
+    columns, table, key = reference(tables[name])
+    if not table:
+        return f"SELECT *, {columns[0]} AS owner FROM stored.{name} WHERE {columns[0]} IS NOT NULL"
+    met = " AND ".join(f"rows.{own} = owners.{each}" for own, each in zip(columns, key, strict=True))
+    return f"SELECT rows.*, owner FROM stored.{name} AS rows JOIN owners.{name} AS owners ON {met}"
 
 
 def plain(text: str, data: Path) -> duckdb.DuckDBPyConnection:
@@ -85,10 +95,9 @@ def plain(text: str, data: Path) -> duckdb.DuckDBPyConnection:
     for name in tables:
         connection.execute(f"CREATE VIEW stored.{name} AS FROM '{data / name}.parquet'")
     for name, said in tables.items():
-        _, _, reference = str(said.get("unit", "")).partition(" -> ")
-        if reference:
-            there, key = reference.split(".")
-            owners = f"SELECT {key} AS key, MIN(owner) AS owner FROM ({owned(tables, there)}) GROUP BY ALL"
+        if not said.get("public") and (refers := reference(said))[1]:
+            _, there, key = refers
+            owners = f"SELECT {', '.join(key)}, MIN(owner) AS owner FROM ({owned(tables, there)}) GROUP BY ALL"
             connection.execute(f"CREATE TABLE owners.{name} AS {owners}")
         rows = f"FROM stored.{name}" if said.get("public") else f"SELECT * EXCLUDE (owner) FROM ({owned(tables, name)})"
         connection.execute(f"CREATE VIEW {name} AS {rows}")
@@ -100,9 +109,10 @@ def declared(text: str, connection: duckdb.DuckDBPyConnection) -> Tables:
     tables, owners = tomllib.loads(text)["tables"], {}
     for name, said in tables.items():
         if not said.get("public"):
-            column, _, reference = str(said["unit"]).partition(" -> ")
-            through = f"(SELECT MIN(owner) FROM owners.{name} WHERE key = {{0}}.{column})"
-            owners[name] = through if reference else f"{{0}}.{column}"
+            columns, there, key = reference(said)
+            met = " AND ".join(f"{each} = {{0}}.{own}" for own, each in zip(columns, key, strict=True) if there)
+            through = f"(SELECT MIN(owner) FROM owners.{name} WHERE {met})"
+            owners[name] = through if there else f"{{0}}.{columns[0]}"
     columns = {each: {row[0]: row[1] for row in connection.execute(f"DESCRIBE {each}").fetchall()} for each in tables}
     return Tables(columns=columns, owners=owners)
 
@@ -111,7 +121,7 @@ def left_out(text: str, connection: duckdb.DuckDBPyConnection) -> dict[str, int]
     """Tables in which a unit has more rows than its cap lets count, and the most that one has."""
     tables, found = tomllib.loads(text)["tables"], {}
     for name, said in tables.items():
-        if "unit" in said:
+        if not said.get("public"):
             count = f"SELECT COUNT(*) AS rows FROM ({owned(tables, name)}) GROUP BY owner"
             most = connection.execute(f"SELECT MAX(rows) FROM ({count})").fetchall()[0][0] or 0
             if most > said["rows_per_unit"]:
@@ -210,7 +220,7 @@ class Desk:
     def _compared(self, sql: str, answer: dp.Answer) -> tuple[Compared, bool]:
         """Compare an answer with plain DuckDB; if it differs, with those groups alone that two people share."""
         found = compare(list(answer), _keys(answer), answer.columns, self.whole(sql))
-        if found.differs:
+        if found.differs and not found.wrong:
             shared = self.tables.shared(sql)
             other = compare(list(answer), _keys(answer), answer.columns, whole(shared, self.plain))
             if not other.differs:
@@ -322,9 +332,10 @@ class Result:
 
     @property
     def verdict(self) -> str:
-        """One word: equal, differs, answered (but not without noise), refused, BROKEN or timeout."""
+        """One word: equal, differs, unseen, answered (but not without noise), refused, BROKEN or timeout."""
         if self.failed is None:
-            return "differs" if self.replies["exact"].differs else "equal"
+            exact = self.replies["exact"]
+            return "differs" if exact.differs else "unseen" if self.nothing_compared else "equal"
         if self.failed is self.replies.get("exact") and self.failed.code:
             return "answered"
         if self.failed.code:
@@ -337,20 +348,26 @@ class Result:
         if self.failed is None:
             exact = self.replies["exact"]
             unnamed = "but for private keys that one person has alone" if exact.unnamed else ""
-            nothing = "no group of plain DuckDB is shown, so nothing was compared" if exact.rows == exact.extra else ""
+            nothing = "no group of plain DuckDB is shown, so nothing was compared" if self.nothing_compared else ""
             return exact.differs or "; ".join(filter(None, (unnamed, nothing)))
         step = next(name for name, each in self.replies.items() if each is self.failed)
         said = self.failed.broken or f"{self.failed.code}: {self.failed.text}".split("\n")[0]
         return said if step == "explain" else f"{said} ({step})"
 
     @property
-    def groups(self) -> str:
-        """Rows, and in brackets those that plain DuckDB does not have, and those of them that could be."""
+    def nothing_compared(self) -> bool:
+        """Whether no row of the answer is one of plain DuckDB, unless neither has any."""
+        exact = self.replies["exact"]
+        return exact.rows == exact.extra and (exact.extra > 0 or self.replies["plain"].rows > 0)
+
+    @property
+    def groups(self) -> tuple[str, str, str, str]:
+        """Rows, those of plain DuckDB, those that plain DuckDB does not have, and those of them that could be."""
         exact = self.replies.get("exact")
         if exact is None or not exact.fine:
-            return ""
-        could = "?" if exact.possible is None else exact.possible
-        return f"{exact.rows}" + (f" ({exact.extra}, {could})" if exact.extra else "")
+            return "", "", "", ""
+        could = "?" if exact.possible is None else f"{exact.possible}"
+        return f"{exact.rows}", f"{self.replies['plain'].rows}", f"{exact.extra or ''}", could if exact.extra else ""
 
     def seconds(self, step: str) -> str:
         reply = self.replies.get(step)
@@ -363,10 +380,11 @@ class Result:
 
     def line(self) -> tuple[str, ...]:
         return (self.name, self.verdict, self.seconds("explain"), self.seconds("answer"), self.seconds("plain"),
-                self.error, self.groups, self.remark)  # fmt: skip
+                self.error, *self.groups, self.remark)  # fmt: skip
 
 
-TITLES = ["question", "", "explain, s", "answer, s", "plain, s", f"error at ε = {COST}", "groups", ""]
+TITLES = ["question", "", "explain, s", "answer, s", "plain, s", f"error at ε = {COST}", "groups", "plain",
+          "nobody's", "possible", ""]  # fmt: skip
 
 
 def ask(asker: Asker | Desk, benchmark: Benchmark, number: int, sql: str) -> Result:

@@ -252,6 +252,7 @@ FRAMES = {  # how an entry of each section is asked
     "Texts": "SELECT COUNT(*) FROM data WHERE ({}) IS NOT NULL",
     "Dates and timestamps": "SELECT COUNT(*) FROM data WHERE ({}) IS NOT NULL",
     "Groups": "SELECT COUNT(*) FROM data {}",
+    "One row of a person": "SELECT COUNT(w) FROM (SELECT person, {} AS w FROM data GROUP BY person)",
     "Windows": "SELECT sex, {} OVER (ORDER BY n) AS w FROM (SELECT sex, COUNT(*) AS n FROM data GROUP BY sex)",
 }
 

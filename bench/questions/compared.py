@@ -44,6 +44,7 @@ class Compared:
 
     rows: int
     differs: str = ""
+    wrong: bool = False  # whether a row has another value than plain DuckDB's row of these keys
     extra: Rows = ()  # their keys
 
 
@@ -121,7 +122,8 @@ def compare(ours: Rows, keys: Sequence[int], names: Sequence[str], plain: Whole)
             continue
         taken.add(right[0])
         places.append(plain.places[right[0]])
-    return Compared(rows=len(ours), differs=differs or _order(places, taken, len(extra), plain), extra=extra)
+    told = differs or _order(places, taken, len(extra), plain)
+    return Compared(rows=len(ours), differs=told, wrong=bool(differs), extra=extra)
 
 
 def _difference(ours: tuple[Any, ...], theirs: tuple[Any, ...], names: Sequence[str]) -> str:

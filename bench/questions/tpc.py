@@ -1,6 +1,6 @@
-"""Write the texts of TPC-H and TPC-DS, or make the data of TPC-DS at a scale, with DuckDB's extensions.
+"""Write the texts of TPC-H and TPC-DS, which DuckDB's extensions have.
 
-    python bench/questions/tpc.py FOLDER [scale]
+    python bench/questions/tpc.py FOLDER
 
 It runs in a process of its own, as the extensions are for a version of DuckDB of their own (see sources.py). The texts
 are the questions of the specifications with the parameters that answers are validated by.
@@ -13,8 +13,6 @@ import sys
 from pathlib import Path
 
 import duckdb
-
-LEFT_OUT = {"web_page": "wp_customer_sk"}  # names a customer, in a table that is otherwise public
 
 
 def load(connection: duckdb.DuckDBPyConnection, name: str) -> None:
@@ -29,26 +27,14 @@ def write_texts(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
     for name in ("tpch", "tpcds"):
         (folder / name).mkdir(parents=True, exist_ok=True)
         for number, text in connection.execute(f"FROM {name}_queries()").fetchall():
-            (folder / name / f"{number}.sql").write_text(text.strip() + "\n")
-
-
-def write_data(connection: duckdb.DuckDBPyConnection, folder: Path, scale: str) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    connection.execute(f"CALL dsdgen(sf = {float(scale)})")
-    for (name,) in connection.execute("SELECT table_name FROM duckdb_tables() ORDER BY 1").fetchall():
-        columns = f"* EXCLUDE ({LEFT_OUT[name]})" if name in LEFT_OUT else "*"
-        connection.execute(f"COPY (SELECT {columns} FROM {name}) TO '{folder / name}.parquet' (FORMAT parquet)")
+            (folder / name / f"q{number:02}.sql").write_text(text.strip() + "\n")
 
 
 def main() -> None:
-    folder, scale = Path(sys.argv[1]), sys.argv[2:]
     connection = duckdb.connect(config={"threads": 2})
-    load(connection, "tpch")
-    load(connection, "tpcds")
-    if scale:
-        write_data(connection, folder, scale[0])
-    else:
-        write_texts(connection, folder)
+    for name in ("tpch", "tpcds"):
+        load(connection, name)
+    write_texts(connection, Path(sys.argv[1]))
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from support.clinic import visits as visits_table
 from support.elsewhere import READERS, elsewhere, frames, told
 from support.fixtures import Block, blocks, clinic, make, unasked
 
-ANSWERED = [each for each in blocks() if not each.expected.startswith("Not")]
+ANSWERED = [each for each in blocks() if each.answered]
 MIXED = """SELECT sex, COUNT(*) AS n, AVG(cost) AS mean, SUM(cost) / COUNT(*) AS other, VAR_POP(cost) AS spread,
     COUNT(*) * 2 + 1 AS twice, 'x' AS said, RANK() OVER (ORDER BY COUNT(*)) AS place FROM visits GROUP BY sex"""
 

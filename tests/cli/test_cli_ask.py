@@ -195,7 +195,7 @@ def test_three_mistakes_a_person_would_make(clinic: Path) -> None:
     assert "`agee` is not a declared column" in said
     assert said.splitlines()[1:] == [
         "  SELECT AVG(agee) FROM visits",
-        "             ^^^^   declared: age, sex, ward",
+        "             ^^^^   did you mean `age`?",
     ]
     assert "--epsilon 0.5" in refused(clinic, "ask", "clinic.toml", BY_SEX)
     assert "no catalogue" in refused(clinic, "ask", "klinik.toml", BY_SEX, "--epsilon", 1)

@@ -13,14 +13,27 @@ import pytest
 BENCH = Path(__file__).parents[2] / "bench" / "questions.py"
 
 EQUAL = {
-    "tpch": {1, 3, 4, 5, 6, 7, 8, 9, 12, 13, 14},
-    "tpcds": {7, 26, 40, 42, 43, 55, 62, 76, 86, 96, 99},
-    "clickbench": {*range(1, 4), *range(5, 16), 21, *range(30, 44)},
+    "tpch": {1, 2, *range(4, 10), *range(11, 17), 19},
+    "tpcds": {9, 15, 19, 21, 22, 28, 31, 36, 38, 39, *range(41, 46), 48, 50, 52, 55, *range(60, 63), 67, 86, 88, 90, 96,
+              99},
+    "clickbench": {1, 2, 3, *range(5, 16), 21, 28, 30, 31, *range(34, 40), 42, 43},
+}  # fmt: skip
+UNSEEN = {  # LIMIT leaves no group that plain DuckDB has, or each of these is one person's
+    "tpch": {3},
+    "tpcds": {3, 33, 49, 51, 58, 76, 83, 85},
+    "clickbench": {32, 33, 40, 41},
 }
-NOT_COMPARED = {"tpcds": {50, 85}}  # with caps that leave nothing out too many rows would meet
-NOT_ASKED = {  # known to be wrong
+DIFFERS = {  # known to be other than plain DuckDB's: sums and averages of nobody are NULL there; groups that nobody is
+    # in, which are none there, count in averages over groups and in joined answers; private keys that one person has
+    # alone are not among those that are counted above
+    "tpcds": {2, 5, 7, 12, 13, 18, 20, 26, 27, 40, 47, 53, 56, 59, 63, 65, 66, 71, 77, 80, 87, 89, 98},
+}
+ANSWERED = {"tpcds": {17, 25, 29, 37, 82}}  # but not by the curator whose caps leave nothing out
+NOT_ASKED = {
     "tpch": {21},  # an order's lines are cut to five, at random, before they meet
-    "tpcds": {15},  # without filter pushdown an OR across joined tables is a cross product
+    # with caps that leave nothing out, too many rows of one customer meet (54); 578,880 groups, of which few can
+    # be, meet each other, which takes a minute (57)
+    "tpcds": {54, 57},
 }
 
 
@@ -130,6 +143,6 @@ def test_questions_that_are_answered_are_right(name, tmp_path) -> None:
     found = {}
     for number in sorted(set(range(1, benchmark.questions + 1)) - NOT_ASKED.get(name, set())):
         found[number] = questions.ask(desk, benchmark, number, place.text(benchmark, number)).verdict
-    assert set(found.values()) <= {"equal", "answered", "refused"}
-    assert {number for number, verdict in found.items() if verdict == "equal"} == EQUAL[name]
-    assert {number for number, verdict in found.items() if verdict == "answered"} == NOT_COMPARED.get(name, set())
+    for verdict, known in (("equal", EQUAL), ("unseen", UNSEEN), ("differs", DIFFERS), ("answered", ANSWERED)):
+        assert {number for number, each in found.items() if each == verdict} == known.get(name, set()), verdict
+    assert set(found.values()) <= {"equal", "unseen", "differs", "answered", "refused"}

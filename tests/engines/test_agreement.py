@@ -15,7 +15,7 @@ from discreet.core import record
 from discreet.core.once import Recent
 from discreet.engines.duckdb.files import open_path
 from discreet.kernel.relations import Projection
-from discreet.plan.compile import from_clause
+from discreet.plan.rows import from_clause
 from support.lineage import curator, table
 
 COST = {"min": 0, "max": 100, "step": "0.25"}
@@ -55,6 +55,13 @@ OWNED = dict.fromkeys(("visits", "labs", "people", "bills"), " WHERE who IS NOT 
 STAGE = "CASE " + " ".join(f"WHEN 2 * level + 3 <= {3 * n} THEN {n}" for n in range(1, 7)) + " ELSE 7 END"
 DEAR = "CASE " + " ".join(f"WHEN g = {n} THEN cost + {n}" for n in range(1, 7)) + " ELSE 0 END"
 QUESTIONS = [
+    # NULL that the question makes, and groups that can be
+    "SELECT CASE WHEN level < 3 THEN 'low' WHEN level > 7 THEN 'high' END AS c, COUNT(*) FROM visits GROUP BY c",
+    "SELECT NULLIF(level, 4) AS l, COUNT(*), COUNT(DISTINCT who), SUM(cost) FROM visits GROUP BY l",
+    "SELECT NULLIF(level, 9) AS l, COUNT(DISTINCT zip) FROM visits GROUP BY l",
+    "SELECT sex, COUNT(*) FROM labs LEFT JOIN people ON labs.who = people.who GROUP BY sex",
+    "SELECT town, region, COUNT(*) FROM staff LEFT JOIN towns USING (zip) GROUP BY town, region",
+    "SELECT level, level % 3 AS m, NULLIF(level % 2, 0) AS o, COUNT(*) FROM visits WHERE level > 4 GROUP BY ALL",
     # aggregates, of some of the rows
     *(f"SELECT {each} FILTER (WHERE flag AND level > 3) FROM visits" for each in (
         "COUNT(*)", "COUNT(cost)", "SUM(cost)", "AVG(cost)", "COUNT(DISTINCT ward)", "COUNT(DISTINCT who)",

@@ -27,7 +27,8 @@ from discreet.engines.sql.sums import capped_totals, plain_totals, repeated, row
 from discreet.kernel.check import check
 from discreet.kernel.exact_data import CODE_WORD, CODED, RowSums
 from discreet.kernel.expressions import Apply, Field, Literal, Tree
-from discreet.kernel.ranges import LARGEST, ROWS, running_totals
+from discreet.kernel.ranges import LARGEST, running_totals
+from discreet.kernel.types import ROWS
 from discreet.kernel.verdict import Rejected
 from discreet.matrix.strategy import Identity, Strategy
 from discreet.plan.measures.count_batch import CountBatch

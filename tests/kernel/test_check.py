@@ -30,6 +30,7 @@ from discreet.kernel.exact_data import (
     DistinctCount,
     ExactData,
     Ladder,
+    RegionCounts,
     RowSums,
     Steps,
     UnitCount,
@@ -46,9 +47,13 @@ from discreet.kernel.relations import (
     JoinInput,
     PerUnit,
     Projection,
+    RowOrder,
+    RowValue,
     UnionAll,
     UnitAggregate,
     UnitLimit,
+    UnitWindow,
+    Windowed,
 )
 from discreet.kernel.verdict import Rejected
 from discreet.matrix.mechanism import Combined
@@ -98,6 +103,16 @@ def _certificate(block: Block, curator: Curator) -> Certificate | None:
 
 # ── broken by hand ───────────────────────────────────────────────────────────────────────────────────────────────
 
+
+class Rates:
+    """A public table of forty rows: each ward has four of them, of four sizes."""
+
+    def most(self, part: JoinInput, where: Any, keys: tuple[Any, ...]) -> int | None:
+        told = {inner for inner, outer in part.names if outer in {each.column for each in keys}}
+        few = 1 if where is None else 4
+        return {frozenset(): 40, frozenset({"ward"}): 4, frozenset({"size"}): 10}.get(frozenset(told), 1) // few
+
+
 WHOLE, REAL, TEXT = (ColumnFacts(kind=kind, exact=kind != "real") for kind in ("integer", "real", "text"))  # type: ignore[arg-type]
 DAY = ColumnFacts(kind="date", exact=True)
 FACTS = {
@@ -106,8 +121,13 @@ FACTS = {
     "names": TableFacts(columns={"who": TEXT, "n": WHOLE}, unit="who"),
     "bills": TableFacts(columns={"who": WHOLE, "bill": WHOLE}, unit="who"),
     "lines": TableFacts(columns={"bill": WHOLE, "cost": REAL}, unit="bill", through=("bills", "bill")),
+    "sales": TableFacts(columns={"who": WHOLE, "nr": WHOLE, "item": TEXT}, unit="who"),
+    "returns": TableFacts(
+        columns={"nr": WHOLE, "item": TEXT}, unit="nr", through=("sales", "nr"), more=(("item", "item"),)
+    ),
     "staff": TableFacts(columns={"ward": TEXT, "n": WHOLE}),
     "codes": TableFacts(columns={"ward": TEXT, "size": WHOLE}, public=True),
+    "rates": TableFacts(columns={"ward": TEXT, "size": WHOLE}, public=True, rows=Rates()),
     "beds": TableFacts(columns={"ward": TEXT, "n": WHOLE, "size": WHOLE}, public=True, unique=("ward", "n")),
 }
 CAPS = ContributionBounds(unit="who", rows=3, groups=2)
@@ -137,6 +157,7 @@ def noise(l1: int | Fraction, squared: int | None = None, neighbours: Neighbours
 def plan(
     table: Any = "visits", *, caps: ContributionBounds = CAPS, where: Any = None, keys: Any = (), exact: Any = ROWS,
     release: Any = None, naming: Any = None, neighbours: Neighbours = ADD, loss: Any = None,
+    listed: Any = None,
 ) -> Any:  # fmt: skip
     """A plan of one measure, as the kernel asks it."""
     if release is None:
@@ -144,7 +165,7 @@ def plan(
     parts = [release, *([] if naming is None else [naming])]
     return SimpleNamespace(
         table=table, caps=caps, where=where, keys=keys, measures=(SimpleNamespace(exact=exact),),
-        mechanisms=(release,), naming=naming, neighbours=neighbours,
+        mechanisms=(release,), naming=naming, neighbours=neighbours, listed=listed,
         loss=sum((each.loss for each in parts), start=Loss.ZERO) if loss is None else loss, key="plan 0",
     )  # fmt: skip
 
@@ -154,7 +175,9 @@ def declared(neighbours: Neighbours) -> Any:
 
 
 def key(tree: Any, kind: Any = "text", *, declared: bool = True, **said: Any) -> Any:
-    return SimpleNamespace(tree=tree, kind=kind, declared=declared, **{"values": None, "span": None, "size": 2} | said)
+    return SimpleNamespace(
+        tree=tree, kind=kind, declared=declared, **{"values": None, "span": None, "size": 2, "null": False} | said
+    )
 
 
 def part(
@@ -179,8 +202,41 @@ def added(function: str, of: Any = None, kind: Any = "integer", low: int = 0, hi
     return PerUnit(source="visits", unit="who", called="who", where=None, keys=(), totals=(total,))
 
 
+def over(value: Any, unit: str = "who", columns: tuple[str, ...] = ("n", "ward"), **said: Any) -> UnitWindow:
+    return UnitWindow(source="visits", unit=unit, columns=columns, windows=(Windowed(value=value, **said),))
+
+
+def lag(of: Any, kind: Any = "integer", **said: Any) -> RowValue:
+    return RowValue(name="w", function="lag", of=of, kind=kind, **said)
+
+
+NUMBER, BY_N = RowValue(name="w", function="row_number"), (RowOrder(by=Field(name="n", kind="integer")),)
+
+
 def both(right: JoinInput, left: Any = "visits") -> Join:
     return Join(parts=(part(left, "first", "who", "cost"), right))
+
+
+def returned(*tests: Any, source: Any = "returns", most: int = 0, where: Any = None) -> Any:
+    """Rows that refer to a key of two columns, with the units that have such a key."""
+    of = {"nr": column("nr"), "item": column("item", "text")}
+    keys = tuple(made(name, tree, tree.kind) for name, tree in of.items())
+    units: Any = PerUnit(source="sales", unit="who", called="who", where=None, keys=keys, totals=())
+    if most:
+        units = UnitLimit(source="sales", unit="who", columns=("nr", "item"), most=most)
+    on = tests[0] if len(tests) == 1 else apply("and", *tests)
+    inner = part(units, "inner", "who", ("nr", "nr2"), ("item", "item2"), on=on)
+    return plan(Join(parts=(part(source, "first", "nr", "item"), inner)), where=where)
+
+
+SAME_NR, SAME_ITEM = equal("nr", "nr2"), equal("item", "item2", "text")
+
+
+def with_rates(left: Any, on: Any, how: Any = "inner", **said: Any) -> Any:
+    """Rows with those of a public table that match."""
+    names = [] if left == "staff" else ["who"]
+    first = part(left, "first", *names, "ward", "n")
+    return plan(Join(parts=(first, part("rates", how, ("ward", "w2"), ("size", "s2"), on=on))), **said)
 
 
 def with_beds(source: Any, *tests: Any) -> Any:
@@ -201,6 +257,7 @@ OTHER_KEY = inside(
 LONG = apply("concat", *[column("ward", "text")] * 30, kind="text")
 LIMITED_LABS = UnitLimit(source="labs", unit="who", columns=("cost",), most=1000)
 LIMITED = UnitLimit(source="visits", unit="who", columns=("cost",), most=1000)
+LIMITED_BILLS = UnitLimit(source="bills", unit="bill", columns=("who",), most=5)
 STEPS = Steps(of=column("cost", "real"), low=-2, high=5, step=Fraction(1))
 SIGNED = RowSums(values=(STEPS,), forms=({(1,): 1},), most_added=5)
 PAIR = RowSums(values=(STEPS,), forms=({(1,): 1}, {(0,): 5, (1,): -1}), most_added=7)
@@ -213,6 +270,13 @@ FLAT = RowSums(
 )  # fmt: skip
 HISTOGRAM = ValueHistogram(of=column("n"), low=0, high=9, step=Fraction(1))
 COUNTS = ValueCounts(of=column("ward", "text"), kind="text", values=("a", "b"))
+CONDITIONS = apply(">", column("n"), 1), apply(">", column("n"), 5)
+REGIONS = RegionCounts(
+    of=apply("concat", *(apply("case", each, "1", "0", kind="text") for each in CONDITIONS), kind="text"),
+    values=("10", "11"),
+    conditions=CONDITIONS,
+    strategy=Strategy((Identity(2),)),
+)
 LADDER = Ladder(of=column("n"), rungs=(Fraction(1), Fraction(2)))
 QUANTILES = Quantiles(epsilon=1, at=(Fraction(1, 2),), last=9, records=3)
 CHOICE = Exponential(epsilon=1, sensitivity=3, monotone=True)
@@ -242,18 +306,39 @@ def test_plain_plans_are_accepted() -> None:
         parts=(part("staff", "first", "ward", "n"),
                part("codes", "inner", ("ward", "w2"), on=equal("ward", "w2", "text"), single=("ward",)))
     )  # fmt: skip
+    bills = replace(LIMITED_BILLS, most=3)
+    lacking = Join(  # no row stays that meets none of the second input: the last one reads it
+        parts=(
+            part(bills, "first", "who", "bill"),
+            part("visits", "left", ("who", "w2"), "n", on=apply("and", equal("who", "w2"), equal("n", "bill"))),
+            part(bills, "inner", ("who", "w3"), ("bill", "b3"), on=apply("and", equal("who", "w3"), equal("b3", "n"))),
+        )
+    )
     for good in (
         plan(),
+        plan(lacking),
         plan(keys=(WARD,)),
+        plan(keys=(WARD, WARD), listed=(0, 3), release=COMBINED),
+        plan(keys=(key(column("ward", "text"), null=True),)),
+        plan(exact=REGIONS),
         plan(keys=(far,), naming=Threshold(epsilon=1, delta="1e-6", keys=2)),
         plan(inside("visits", made("x", column("n"))), exact=UnitCount(), release=noise(1)),
         plan(added("rows"), caps=ROW_CAPS, release=noise(1)),
+        plan(over(NUMBER, order=BY_N), where=apply("=", column("w"), 1)),
+        plan(over(lag(column("n"), default=column("n")), by=(column("ward", "text"),), frame=(-1, 1))),
         plan(replace(joined, parts=(part(LIMITED, "first", "who", "cost"), replace(joined.parts[1], source=UnitLimit(
             source="labs", unit="who", columns=(), most=1000))))),
         plan(Join(parts=(refers.parts[0], replace(refers.parts[1], source=UnitLimit(
             source="lines", unit="bill", columns=(), most=10))))),
         plan(once, caps=ROW_CAPS, release=noise(1)),
         with_beds("beds", SAME_WARD, equal("n", "n2")),
+        returned(SAME_NR, SAME_ITEM),
+        returned(SAME_NR, SAME_ITEM, most=5),
+        with_rates("visits", SAME_WARD),
+        with_rates("visits", SAME_WARD, "left"),
+        with_rates("staff", apply("and", SAME_WARD, equal("n", "s2")), caps=ROW_CAPS, release=noise(1)),
+        with_rates("staff", apply("and", SAME_WARD, apply("=", column("s2"), 3)), caps=ROW_CAPS, release=noise(1)),
+        with_rates(replace(LIMITED, columns=("ward", "n")), apply("<", column("n"), column("s2"))),
         plan(where=apply("=", LONG, "x")),
         plan(where=apply("=", column("n", "real"), 1)),
         plan("staff", caps=ROW_CAPS, release=noise(1)),
@@ -298,9 +383,15 @@ SAID: dict[str, list[Any]] = {
         plan(added("rows", kind="text"), caps=CAPS),
         plan(added("max", column("ward", "text"), "integer"), caps=CAPS),
         plan(added("sum", column("n"), low=9, high=0), caps=CAPS),
+        *(
+            plan(replace(each, totals=(replace(each.totals[0], most=most),)))
+            for each in (added("rows"),)
+            for most in (-5, 0, True, 10**30)
+        ),
     ],
     "relations are put together whose rows are not about units in one way": [
         plan(UnionAll(parts=())),
+        plan(UnionAll(parts=(added("rows"), added("rows")))),
         plan(UnionAll(parts=(inside(), inside("labs", called="whom")))),
         plan(
             UnionAll(
@@ -322,8 +413,26 @@ SAID: dict[str, list[Any]] = {
     "relations are put together whose units are stored in different ways": [
         plan(UnionAll(parts=(inside("reals"), inside("reals"))))
     ],
+    "rows are compared with those of other units": [
+        plan(over(NUMBER, "ward", ("who",))),
+        plan(over(UnitAggregate(name="w", function="rows"), "n", ("who",))),
+        plan(replace(over(NUMBER, "n", ("ward",)), source="staff"), caps=ROW_CAPS, release=noise(1)),
+    ],
+    "a window is not what it says": [
+        plan(over(lag(column("ward", "text")))),
+        plan(over(lag(column("n"), "real"))),
+        plan(over(lag(column("n"), default=column("ward", "text")))),
+        plan(over(lag(column("n"), offset=0))),
+        plan(over(RowValue(name="w", function="rank", kind="text"))),
+        plan(over(UnitAggregate(name="w", function="distinct", of=column("n")))),
+        plan(over(NUMBER, by=(Literal(value=None),))),
+        *(plan(over(NUMBER, frame=frame)) for frame in ((1, -1), (0, 10**30), (True, None))),
+    ],
     "rows are chosen among those of several units": [
-        plan(UnitLimit(source="visits", unit="ward", columns=("who",), most=3))
+        plan(UnitLimit(source="visits", unit="ward", columns=("who",), most=3)),
+        plan(UnitLimit(source="sales", unit="nr", columns=("who",), most=3)),  # a part of a key
+        returned(SAME_NR, SAME_ITEM, source=UnitLimit(source="returns", unit="nr", columns=("item",), most=3)),
+        returned(SAME_NR, SAME_ITEM, source=UnitLimit(source="returns", unit="item", columns=("nr",), most=3)),
     ],
     "a join about units begins with a public relation": [
         plan(
@@ -336,6 +445,8 @@ SAID: dict[str, list[Any]] = {
         )
     ],
     "rows of different units may be joined": [
+        returned(SAME_NR),
+        returned(SAME_ITEM, most=5),
         plan(both(part("labs", "inner", ("who", "w2"), ("cost", "c2"), on=equal("cost", "c2", "real")))),
         plan(both(part("labs", "inner", ("who", "w2"), on=apply("<", column("who"), column("w2"))))),
         plan(
@@ -405,6 +516,8 @@ SAID: dict[str, list[Any]] = {
             ),
             caps=ROW_CAPS,
         ),  # one row may meet several of a public table
+        with_rates("staff", SAME_WARD, caps=ROW_CAPS, release=noise(1)),  # four match
+        with_rates("staff", equal("w2", "w2", "text"), caps=ROW_CAPS, release=noise(1)),  # compared with itself
         with_beds("beds", SAME_WARD),  # a part of its key
         with_beds("beds", SAME_WARD, equal("n", "n2", "real")),  # as doubles
         with_beds(OTHER_KEY, SAME_WARD, equal("n", "n2")),  # another column under the name of the key
@@ -437,6 +550,22 @@ SAID: dict[str, list[Any]] = {
         plan(keys=(key(column("n"), "integer", values=(1, True)),)),
         plan(keys=(key(column("n"), "integer", values=(1,), span=(0, 2)),)),
     ],
+    "a group is listed twice": [
+        plan(keys=(WARD, WARD), listed=(0, 0)),
+        plan(keys=(WARD, WARD), listed=(2, 1, 3)),
+    ],
+    "a group is listed that is no group": [
+        plan(keys=(WARD, WARD), listed=()),
+        plan(keys=(WARD, WARD), listed=(0, 4)),
+        plan(keys=(WARD, WARD), listed=(-1, 2)),
+        plan(keys=(WARD, WARD), listed=[0, 2]),
+        plan(keys=(WARD, WARD), listed=(0, True)),
+        plan(
+            keys=(WARD, key(column("ward", "text"), declared=False)),
+            naming=Threshold(epsilon=1, delta="1e-6", keys=2),
+            listed=(0,),
+        ),
+    ],
     "a group is declared that no row is compared with": [
         plan(keys=(key(column("n"), "integer", values=("a", "b")),)),
         plan(keys=(key(column("n"), "integer", values=(2, True)),)),
@@ -460,7 +589,7 @@ SAID: dict[str, list[Any]] = {
             exact=DistinctCount(of=apply("replace", *[apply("replace", LONG, "x", "y", kind="text")] * 3, kind="text"))
         ),
     ],
-    "a plan is not made of what plans are made of": [plan(caps=replace(CAPS, rows="many"))],
+    "a plan is not made of what plans are made of": [plan(keys=(key(column("n"), "integer", span=(0, "many")),))],
     "a number has more digits than are bounded, or no steps": [
         plan(where=apply("=", column("n"), 10**400)),
         plan(
@@ -476,9 +605,53 @@ SAID: dict[str, list[Any]] = {
         plan(exact=replace(HISTOGRAM, of=column("day", "date")), release=QUANTILES),
         plan(exact=replace(LADDER, of=column("ward", "text"))),
         plan(exact=replace(COUNTS, of=column("n"))),
+        plan(exact=replace(REGIONS, values=("1", "10"))),  # one region, by two codes
+        plan(exact=replace(REGIONS, values=("10", "0x"))),
+        plan(exact=replace(REGIONS, values=("10", "01", "11"))),  # three, of which two are combined
+        plan(exact=replace(ROWS, grain=Fraction(1, 2))),  # each row is two grains
+        plan(exact=replace(ROWS, forms=({(): Fraction(3, 2)},), most_added=2), release=noise(6)),
+        plan(exact=replace(ROWS, forms=({(): 1, (1,): 9},))),
         plan(exact=replace(COUNTS, values=("a", "a")), release=Modes(choose=CHOICE)),
     ],
     "rows of one unit meet without a limit": [
+        returned(SAME_NR, where=SAME_ITEM),  # the filter is after the join
+        *(
+            plan(both(part(LIMITED_BILLS, "inner", ("who", "w2"), "bill", on=apply("and", equal("who", "w2"), each))))
+            for each in (  # a double is equal to many keys
+                apply("=", column("bill"), apply("+", column("cost", "real"), 1, kind="integer")),
+                apply("=", column("bill", "real"), column("cost", "real")),
+            )
+        ),
+        plan(  # who meets none of the last input, meets all of the second
+            Join(
+                parts=(
+                    part("visits", "first", "who"),
+                    part(LIMITED_BILLS, "inner", ("who", "w2"), "bill", on=equal("who", "w2")),
+                    part(
+                        replace(LIMITED, columns=("n",), most=1),
+                        "left",
+                        ("who", "w3"),
+                        "n",
+                        on=apply("and", equal("who", "w3"), equal("n", "bill")),
+                    ),
+                )
+            )
+        ),
+        plan(  # who meets none of the second input, meets all of the last
+            Join(
+                parts=(
+                    part(LIMITED_BILLS, "first", "who", "bill"),
+                    part(
+                        replace(LIMITED, columns=("n",)),
+                        "left",
+                        ("who", "w2"),
+                        "n",
+                        on=apply("and", equal("who", "w2"), equal("n", "bill")),
+                    ),
+                    part(LIMITED_LABS, "inner", ("who", "w3"), on=equal("who", "w3")),
+                )
+            )
+        ),
         plan(both(part("labs", "inner", ("who", "w2"), on=equal("who", "w2")))),
         plan(both(part(LIMITED, "inner", ("who", "w2"), on=equal("who", "w2")))),
         plan(
@@ -515,6 +688,7 @@ SAID: dict[str, list[Any]] = {
     ],
     "a value is of a kind that is not known": [plan(where=apply("=", apply("+", column("n"), 1, kind="interval"), 1))],
     "a column is read as something that it is not": [
+        plan(over(lag(column("cost", "real"), "real"))),  # it is not carried
         plan(where=apply("=", column("ward"), 1)),
         plan(where=apply("=", column("cost"), 1)),
         plan(
@@ -545,6 +719,7 @@ SAID: dict[str, list[Any]] = {
     ],
     "a function is applied to what it does not take": [
         plan(where=apply("sqrt2", column("n"))),
+        plan(where=apply("is", apply("cast", apply("is", column("n"), None, kind="timestamp"), kind="date"), None)),
         plan(where=apply("not", column("n"))),
         plan(where=apply("like", column("ward", "text"), "a", "b")),
         plan(where=apply("=", column("ward", "text"), 1)),
@@ -559,6 +734,39 @@ SAID: dict[str, list[Any]] = {
     "a text is filled up to more than is bounded": [
         plan(where=apply("=", apply("lpad", column("ward", "text"), 10**6, "x", kind="text"), "x")),
         plan(where=apply("=", apply("lpad", column("ward", "text"), 9, column("ward", "text"), kind="text"), "x")),
+    ],
+    "a pattern is read from rows, or longer than is bounded": [
+        plan(where=apply("regexp_matches", column("ward", "text"), column("ward", "text"))),
+        plan(where=apply("regexp_matches", column("ward", "text"), "x" * 2001)),
+    ],
+    "a regular expression is not one of those that are known": [
+        plan(where=apply("regexp_matches", column("ward", "text"), "(a*)*")),
+        plan(where=apply("regexp_matches", column("ward", "text"), "(.{50}){50}")),
+        plan(where=apply("=", apply("regexp_replace", column("ward", "text"), "a", "\\a", kind="text"), "x")),
+    ],
+    "a regular expression does not have the group that is asked for": [
+        plan(where=apply("=", apply("regexp_extract", column("ward", "text"), "(a)", 2, kind="text"), "x")),
+        plan(where=apply("=", apply("regexp_replace", column("ward", "text"), "(a)", "\\2", kind="text"), "x")),
+    ],
+    "a group of a regular expression is read from rows": [
+        plan(where=apply("=", apply("regexp_extract", column("ward", "text"), "a", column("n"), kind="text"), "x")),
+    ],
+    "what is put in the place of a match is read from rows, or not bounded": [
+        plan(
+            where=apply(
+                "=", apply("regexp_replace", column("ward", "text"), "a", column("ward", "text"), kind="text"), "x"
+            )
+        ),
+        plan(where=apply("=", apply("regexp_replace", column("ward", "text"), "a", "b", "i", kind="text"), "x")),
+        plan(where=apply("=", apply("regexp_replace", column("ward", "text"), "a", "b" * 201, kind="text"), "x")),
+    ],
+    "each match is replaced, and one may be empty": [
+        plan(where=apply("=", apply("regexp_replace", column("ward", "text"), "a*", "b", "g", kind="text"), "x")),
+    ],
+    "a format of a date is read from rows, or not one of those that are known": [
+        plan(where=apply("=", apply("strftime", "%Q", column("day", "date"), kind="text"), "x")),
+        plan(where=apply("=", apply("strftime", column("ward", "text"), column("day", "date"), kind="text"), "x")),
+        plan(where=apply("=", apply("strftime", "%Y" * 26, column("day", "date"), kind="text"), "x")),
     ],
     "a pattern is longer than is bounded": [plan(where=apply("like", column("ward", "text"), "x" * 201))],
     "a pattern is read from rows": [plan(where=apply("like", column("ward", "text"), column("ward", "text")))],
@@ -653,6 +861,10 @@ SAID: dict[str, list[Any]] = {
     "contributions are not bounded": [
         plan(caps=ContributionBounds(unit="who", rows=None, groups=None)),
         plan(caps=replace(CAPS, rows=None)),
+        plan(caps=replace(CAPS, rows=1 << 90), release=noise(1 << 90)),
+        plan(caps=replace(CAPS, rows=True)),
+        plan(caps=replace(CAPS, groups=0)),
+        plan(replace(LIMITED, most=1 << 90)),
     ],
     "rows of one unit meet too often": [
         plan(
@@ -678,6 +890,11 @@ SAID: dict[str, list[Any]] = {
         plan(keys=(key(column("ward", "text"), "integer"),)),
         plan(keys=(key(column("ward", "text"), "text", span=(0, 2)),)),
         plan(keys=(key(column("day", "date"), "date", span=(1, 2)),)),
+        plan(keys=(key(column("ward", "text"), null=1),)),
+        plan(
+            keys=(key(column("ward", "text"), null=True, declared=False),),
+            naming=Threshold(epsilon=1, delta="1e-6", keys=2),
+        ),
         plan(keys=(key(apply("day number", column("day", "date"), kind="integer"), "date", span=(0, 2)),)),
         plan(keys=(key(apply("day number", column("day", "date"), kind="integer"), "date"),)),
     ],
@@ -688,7 +905,6 @@ SAID: dict[str, list[Any]] = {
     "a whole number can be larger than the width that it is computed in": [
         plan(exact=WIDE, release=noise(3 << 66)),  # a square beyond 64 bits
         plan(exact=FLAT, release=noise(3)),  # … which is multiplied by zero at last
-        plan(caps=replace(CAPS, rows=1 << 90), release=noise(1 << 90)),  # all rows of a unit, times those that count
         plan(keys=(key(column("n"), "integer", span=(0, 1 << 63)),)),
         plan(keys=(key(column("n"), "integer", span=(1 << 127, (1 << 127) + 1)),)),
     ],

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from mutants import (
     bounds,
+    composed,
     contribution,
     failures,
     index,
@@ -38,6 +39,7 @@ MUTANTS = [
     *selection.MUTANTS,
     *workloads.MUTANTS,
     *joins.MUTANTS,
+    *composed.MUTANTS,
     *kernel.MUTANTS,
     *work.MUTANTS,
     *sources.MUTANTS,

@@ -68,7 +68,7 @@ MUTANTS = [
         "clamp too early: columns, not the expression",
         [
             Edit(
-                "discreet.plan.compile.types:_field",
+                "discreet.plan.rows.types:_field",
                 "    tree = column.expression or Field(name=column.name, kind=column.kind)\n",
                 (
                     "\n"

@@ -9,7 +9,7 @@ MUTANTS = [
         "joins: rows of different people",
         [
             Edit(
-                "discreet.plan.compile.join:_Joiner._same_people",
+                "discreet.plan.rows.join:_Joiner._same_people",
                 "        if not classes.same(owner, other):\n",
                 "        if False:\n",
             )
@@ -20,7 +20,7 @@ MUTANTS = [
         "joins: EXISTS may look at anybody",
         [
             Edit(
-                "discreet.plan.compile.join:_Joiner.joined",
+                "discreet.plan.rows.join:_Joiner.joined",
                 ("            if side is not first:\n                self._same"),
                 ("            if side is not first and not side.tests:\n                self._same"),
             )
@@ -31,12 +31,12 @@ MUTANTS = [
         "joins: a row that is a person joins other people's",
         [
             Edit(
-                "discreet.plan.compile.join:_Joiner._same_people",
+                "discreet.plan.rows.join:_Joiner._same_people",
                 "        if owner is None or other is None:\n",
                 "        if owner is None and other is None:\n",
             ),
             Edit(
-                "discreet.plan.compile.join:_Joiner._same_people",
+                "discreet.plan.rows.join:_Joiner._same_people",
                 "        if not classes.same(owner, other):\n",
                 "        if owner and other and not classes.same(owner, other):\n",
             ),
@@ -47,7 +47,7 @@ MUTANTS = [
         "joins: rows of nobody",
         [
             Edit(
-                "discreet.plan.compile.join:_Joiner.joined",
+                "discreet.plan.rows.join:_Joiner.joined",
                 "            if side is not first and first.table.public:\n",
                 (
                     "            if side is not first and first.table.public:\n"
@@ -62,12 +62,12 @@ MUTANTS = [
         "joins: units that may be equal and differ",
         [
             Edit(
-                "discreet.plan.compile.join:_Joiner._classes",
+                "discreet.plan.rows.join:_Joiner._classes",
                 "if loose or compares_exactly(known.get(a), known.get(b))",
                 "if loose or known",
             ),
             Edit(
-                "discreet.plan.compile.from_clause:union_all",
+                "discreet.plan.rows.from_clause:union_all",
                 "not compares_exactly(_owner(each), _owner(first))",
                 "not _owner(first)",
             ),
@@ -83,49 +83,83 @@ MUTANTS = [
                 "return table.key",
             ),
             Edit(
-                "discreet.plan.compile.join:_Joiner.joined",
+                "discreet.plan.rows.join:_Joiner.joined",
                 "row = owner is None or first.table.one_row_per_unit",
                 "row = False",
             ),
         ],
         [
-            "test_joined.py::test_a_key_that_is_none_makes_nobody_count_twice",
-            "test_joined.py::test_what_a_condition_cannot_tell_apart_joins_once",
+            "test_joined.py::test_a_key_that_is_none_is_not_relied_on",
+            "test_joined.py::test_what_a_condition_cannot_tell_apart_matches",
         ],
     ),
     Mutant(
         "joins: public rows are told apart as they are stored",
         [
             Edit(
-                "discreet.engines.sql.relations:_join_keys",
-                "compared(pair, stored)",
-                "[stored.dialect.quoted(each.column or '') for each in pair]",
+                "discreet.engines.sql.expressions:loosely",
+                """return f"{_number(tree, stored)} + 0.0" if _kind(tree) == "number" else spell(tree, stored)""",
+                """return spell(tree, stored)""",
             )
         ],
+        ["test_joined.py::test_what_a_condition_cannot_tell_apart_matches"],
+    ),
+    Mutant(
+        "joins: public rows that match are one",
+        [Edit("discreet.plan.rows.join:_Joiner._matching", "        return many\n", "        return 1\n")],
         [
-            "test_joined.py::test_a_key_that_is_none_makes_nobody_count_twice",
-            "test_joined.py::test_what_a_condition_cannot_tell_apart_joins_once",
+            "test_joined.py::test_a_key_that_is_none_is_not_relied_on",
+            "test_joined.py::test_a_public_table_is_filtered_before_it_is_joined",
         ],
     ),
     Mutant(
-        "joins: all public rows",
+        "joins: one public row is kept before its filter",
         [
             Edit(
-                "discreet.plan.compile.join:_single",
-                ("        return ()\n    back"),
-                ("        return ()\n    return ()\n    back"),
+                "discreet.plan.rows.join:_Joiner._matching",
+                "replace(plain, on=_between(plain))",
+                "plain",
             )
         ],
+        ["test_joined.py::test_a_key_that_is_none_is_not_relied_on"],
+    ),
+    Mutant(
+        "joins: a row that is a unit counts as often as public rows match",
+        [Edit("discreet.plan.rows.join:_Joiner._matching", "(every_row and many > 1)", "(every_row and many > 9)")],
+        ["test_joined.py::test_a_key_that_is_none_is_not_relied_on"],
+    ),
+    Mutant(
+        "references: a part of a key is the unit's",
         [
-            "test_joined.py::test_a_key_that_is_none_makes_nobody_count_twice",
-            "test_joined.py::test_what_a_condition_cannot_tell_apart_joins_once",
+            Edit(
+                "discreet.plan.rows.join:_Joiner._add_owners",
+                "not all(self._classes(*both).same(a, b) for a, b in keys)",
+                "not any(self._classes(*both).same(a, b) for a, b in keys)",
+            )
         ],
+        ["test_references.py::test_a_part_of_a_key_is_refused"],
+    ),
+    Mutant(
+        "references: a row that is referred to twice counts twice",
+        [
+            Edit(
+                "discreet.plan.rows.reference:_repeats",
+                "return len(key) > 1 or (table.key != key and not dates)",
+                "return len(key) > 1",
+            )
+        ],
+        ["test_references.py::test_each_row_counts_once"],
+    ),
+    Mutant(
+        "references: a key of several columns is on record as one",
+        [Edit("discreet.catalogue.schema:Table.unit_on_record", "if len(key) == 1 else", "if key else")],
+        ["test_references.py::test_whose_the_rows_are_is_on_record"],
     ),
     Mutant(
         "campaign: decimals that are equal as doubles",
         [
             Edit(
-                "discreet.plan.compile.join:_Joiner._classes",
+                "discreet.plan.rows.join:_Joiner._classes",
                 "if loose or compares_exactly(known.get(a), known.get(b))",
                 "if loose or known.get(a) is not None",
             ),
@@ -137,7 +171,7 @@ MUTANTS = [
         "joins: one row of each unit, also after a join",
         [
             Edit(
-                "discreet.plan.compile.join:_Joiner._shape",
+                "discreet.plan.rows.join:_Joiner._shape",
                 "first.table.one_row_per_unit and len(only) == 1",
                 "first.table.one_row_per_unit",
             )
@@ -147,9 +181,9 @@ MUTANTS = [
     Mutant(
         "joins: the unit of a table that nobody named is lost",
         [
-            Edit("discreet.plan.compile.join:_Joiner._shape", "(seen or each.name == owner)", "seen"),
+            Edit("discreet.plan.rows.join:_Joiner._shape", "(seen or each.name == owner)", "seen"),
             Edit(
-                "discreet.plan.compile.join:_Joiner._owner",
+                "discreet.plan.rows.join:_Joiner._owner",
                 "            if owner is None and side.table.unit is not None:",
                 "            if owner is None and side.table.unit == '':",
             ),
@@ -160,7 +194,7 @@ MUTANTS = [
         "unions: people who are rows count twice",
         [
             Edit(
-                "discreet.plan.compile.from_clause:union_all",
+                "discreet.plan.rows.from_clause:union_all",
                 "        if each.table.unit is None and not each.table.public:\n",
                 "        if False:\n",
             )
@@ -171,7 +205,7 @@ MUTANTS = [
         "unions: the caps of one part",
         [
             Edit(
-                "discreet.plan.compile.from_clause:_sum",
+                "discreet.plan.rows.from_clause:_sum",
                 "sum(each or 0 for each in caps)",
                 "max(each or 0 for each in caps)",
             )
@@ -182,7 +216,7 @@ MUTANTS = [
         "computed once: rows that were left out count",
         [
             Edit(
-                "discreet.plan.compile.from_clause:materialise",
+                "discreet.plan.rows.from_clause:materialise",
                 "source=below.relation, where=below.where, columns=",
                 "source=below.relation, where=None, columns=",
             )
@@ -224,7 +258,7 @@ MUTANTS = [
     ),
     Mutant(
         "per unit: one row, also with a key",
-        [Edit("discreet.plan.compile.per_unit:compile_per_unit", "one_row_per_unit=not made", "one_row_per_unit=True")],
+        [Edit("discreet.plan.rows.per_unit:compile_per_unit", "one_row_per_unit=not made", "one_row_per_unit=True")],
         ["test_joined.py::test_so_much_of_one_person_counts"],
     ),
     Mutant(

@@ -12,6 +12,7 @@ SHAPES, NAMES, EQUALITY = (f"{ACCEPTED}[{group}]" for group in ("shapes", "names
 BATCHES = "test_compiler.py::test_batches_of_any_number_of_conditions_are_accepted"
 WORKLOADS = "test_compiler.py::test_workloads_are_accepted"
 BROKEN = "kernel/test_check.py::test_a_broken_plan_is_rejected_by_the_rule_that_it_breaks"
+CLAIMED = "kernel/test_evaluate.py::test_what_a_function_claims_to_be_is_what_the_engine_finds"
 RECORDED = "kernel/test_check.py::test_what_is_certified_is_what_is_on_record"
 REPEATED = "kernel/test_check.py::test_rows_of_a_unit_are_counted_with_those_that_meet_none"
 TRIED = "kernel/test_check.py::test_what_a_row_adds_is_enclosed_and_the_ends_are_reached"
@@ -32,7 +33,7 @@ COMPILER = [
         "compiler: computed whole numbers decide who is who",
         [
             Edit(
-                "discreet.plan.compile.join:_Joiner._classes",
+                "discreet.plan.rows.join:_Joiner._classes",
                 "if loose or compares_exactly(known.get(a), known.get(b))",
                 "if loose or known",
             ),
@@ -50,7 +51,7 @@ COMPILER = [
         "compiler: units that are stored in two ways are united",
         [
             Edit(
-                "discreet.plan.compile.from_clause:union_all",
+                "discreet.plan.rows.from_clause:union_all",
                 "not compares_exactly(_owner(each), _owner(first))",
                 "not _owner(first)",
             ),
@@ -424,9 +425,7 @@ COMPILER = [
     Mutant(
         "compiler: a row for each unit and key is a unit",
         [
-            Edit(
-                "discreet.plan.compile.per_unit:compile_per_unit", "one_row_per_unit=not made", "one_row_per_unit=True"
-            ),
+            Edit("discreet.plan.rows.per_unit:compile_per_unit", "one_row_per_unit=not made", "one_row_per_unit=True"),
         ],
         [SHAPES],
     ),
@@ -434,7 +433,7 @@ COMPILER = [
         "compiler: rows are added up by another column",
         [
             Edit(
-                "discreet.plan.compile.per_unit:compile_per_unit",
+                "discreet.plan.rows.per_unit:compile_per_unit",
                 '        unit=below.unit or "",\n',
                 "        unit=below.table.columns[0].name,\n",
             ),
@@ -445,7 +444,7 @@ COMPILER = [
         "compiler: a subquery carries another column for its unit",
         [
             Edit(
-                "discreet.plan.compile.from_clause:materialise",
+                "discreet.plan.rows.from_clause:materialise",
                 "columns=tuple(made), unit=below.unit, called",
                 "columns=tuple(made), unit=table.unit and made[0].tree.column, called",
             ),
@@ -456,7 +455,7 @@ COMPILER = [
         "compiler: a union carries another column for its unit",
         [
             Edit(
-                "discreet.plan.compile.from_clause:_alike",
+                "discreet.plan.rows.from_clause:_alike",
                 "unit=part.unit, called=unit",
                 "unit=part.unit and part.table.columns[0].name, called=unit",
             ),
@@ -467,7 +466,7 @@ COMPILER = [
         "compiler: rows that are units are united",
         [
             Edit(
-                "discreet.plan.compile.from_clause:union_all",
+                "discreet.plan.rows.from_clause:union_all",
                 "        if each.table.unit is None and not each.table.public:\n",
                 "        if False:\n",
             ),
@@ -478,7 +477,7 @@ COMPILER = [
         "compiler: rows of anybody are joined",
         [
             Edit(
-                "discreet.plan.compile.join:_Joiner._same_people",
+                "discreet.plan.rows.join:_Joiner._same_people",
                 "        if not classes.same(owner, other):\n",
                 "        if False:\n",
             ),
@@ -489,7 +488,7 @@ COMPILER = [
         "compiler: a left join brings rows of anybody",
         [
             Edit(
-                "discreet.plan.compile.join:_Joiner.joined",
+                "discreet.plan.rows.join:_Joiner.joined",
                 "            if side is not first:\n                self._same",
                 '            if side is not first and side.how != "left":\n                self._same',
             ),
@@ -500,7 +499,7 @@ COMPILER = [
         "compiler: EXISTS looks at rows of anybody",
         [
             Edit(
-                "discreet.plan.compile.join:_Joiner.joined",
+                "discreet.plan.rows.join:_Joiner.joined",
                 "            if side is not first:\n                self._same",
                 "            if side is not first and not side.tests:\n                self._same",
             ),
@@ -511,7 +510,7 @@ COMPILER = [
         "compiler: rows that are units are joined with others",
         [
             Edit(
-                "discreet.plan.compile.join:_Joiner._same_people",
+                "discreet.plan.rows.join:_Joiner._same_people",
                 "        if owner is None or other is None:\n",
                 "        if owner is None and other is None:\n            return\n        if False:\n",
             ),
@@ -522,7 +521,7 @@ COMPILER = [
         "compiler: one row of each unit after a join of several",
         [
             Edit(
-                "discreet.plan.compile.join:_Joiner._shape",
+                "discreet.plan.rows.join:_Joiner._shape",
                 "first.table.one_row_per_unit and len(only) == 1",
                 "first.table.rows_per_unit is not None",
             ),
@@ -544,7 +543,7 @@ COMPILER = [
         "compiler: rows are limited by another column",
         [
             Edit(
-                "discreet.plan.compile.join:_few",
+                "discreet.plan.rows.join:_few",
                 "unit=own, columns=columns",
                 "unit=columns[0] if columns[0] != own else columns[1], columns=columns",
             ),
@@ -554,9 +553,7 @@ COMPILER = [
     Mutant(
         "compiler: rows meet without a limit",
         [
-            Edit(
-                "discreet.plan.compile.join:_few", "    if bounded is None:\n", "    if bounded is None or part.how:\n"
-            ),
+            Edit("discreet.plan.rows.join:_few", "    if bounded is None:\n", "    if bounded is None or part.how:\n"),
         ],
         [SHAPES],
     ),
@@ -574,31 +571,19 @@ COMPILER = [
     Mutant(
         "compiler: a billion rows of one unit meet",
         [
-            Edit("discreet.plan.compile.join:MAX_JOINED_ROWS", "MAX_JOINED_ROWS = 10**6", "MAX_JOINED_ROWS = 10**9"),
+            Edit("discreet.plan.rows.join:MAX_JOINED_ROWS", "MAX_JOINED_ROWS = 10**6", "MAX_JOINED_ROWS = 10**9"),
             Edit("discreet.plan.compile.compiler:_light", "> MAX_REPEATED * MAX_MEETING:", "< 0:"),
         ],
         [SHAPES],
     ),
     Mutant(
-        "compiler: a join that is pruned keeps every public row",
-        [
-            Edit(
-                "discreet.plan.relation:_input",
-                "return replace(part, names=names, source=",
-                "return replace(part, names=names, single=(), source=",
-            ),
-        ],
+        "compiler: a row that is a unit meets several public rows",
+        [Edit("discreet.plan.rows.join:_Joiner._matching", "(every_row and many > 1)", "False")],
         [SHAPES],
     ),
     Mutant(
-        "compiler: every public row is joined",
-        [
-            Edit(
-                "discreet.plan.compile.join:_single",
-                "        return ()\n    back",
-                "        return ()\n    return ()\n    back",
-            ),
-        ],
+        "compiler: public rows that match are not counted as rows that meet",
+        [Edit("discreet.plan.rows.join:_JoinBounds.multiply", "self.matching *= matching", "self.matching *= 1")],
         [SHAPES],
     ),
     Mutant(
@@ -632,6 +617,26 @@ COMPILER = [
             ),
         ],
         [SHAPES],
+    ),
+    Mutant(
+        "compiler: a regular expression has as many steps as it likes",
+        [Edit("discreet.core.values.patterns:_joined", "if steps > MAX_STEPS:", "if steps < 0:")],
+        ["core/values/test_patterns.py::test_what_is_not_sure_is_not_read"],
+    ),
+    Mutant(
+        "compiler: what may be empty is repeated",
+        [Edit("discreet.core.values.patterns:_Reader.repeated", "if not one.least:", "if one.least < 0:")],
+        ["core/values/test_patterns.py::test_what_is_not_sure_is_not_read"],
+    ),
+    Mutant(
+        "kernel rule: a regular expression is read from rows",
+        [Edit("discreet.kernel.types:_expression", "if not isinstance(pattern, str) or len", "if pattern and len")],
+        [BROKEN],
+    ),
+    Mutant(
+        "meaning: of two ways the one that is written later",
+        [Edit("discreet.core.values.patterns:_search", "for way in reversed(more)", "for way in more")],
+        ["core/values/test_patterns.py::test_random_patterns_mean_what_duckdb_means"],
     ),
     Mutant(
         "compiler: texts are filled up without end",
@@ -706,7 +711,7 @@ KERNEL = [
     Mutant(
         "kernel rule: a row of each unit and key is one of each unit",
         [
-            Edit("discreet.kernel.ownership:_per_unit", "if relation.keys else", "if relation.unit is None else"),
+            Edit("discreet.kernel.ownership:_per_unit", "if not relation.keys:", "if relation.unit is not None:"),
         ],
         [BROKEN],
     ),
@@ -753,8 +758,46 @@ KERNEL = [
         [
             Edit(
                 "discreet.kernel.ownership:_unit_limit",
-                "if relation.unit not in {*found.owners, *dict(found.unit_reference), *referred}:",
-                "if relation.unit not in found.kinds:",
+                "relation.unit not in {*found.owners, *refers, *(each.through[1] for each in told if each.through)}",
+                "relation.unit not in found.kinds",
+            ),
+        ],
+        [BROKEN],
+    ),
+    Mutant(
+        "kernel rule: rows are chosen by a part of the key that they refer to",
+        [
+            Edit(
+                "discreet.kernel.ownership:_unit_limit",
+                "dict(found.unit_reference) if len(found.unit_reference) == 1 else {}",
+                "dict(found.unit_reference)",
+            ),
+        ],
+        [BROKEN],
+    ),
+    Mutant(
+        "kernel rule: rows are chosen by a part of a key that others refer to",
+        [
+            Edit(
+                "discreet.kernel.ownership:_unit_limit",
+                " == relation.source and not each.more]",
+                " == relation.source]",
+            )
+        ],
+        [BROKEN],
+    ),
+    Mutant(
+        "kernel rule: a part of a key says whose a row is",
+        [Edit("discreet.kernel.ownership:_owners", "if all(_reads_key(", "if any(_reads_key(")],
+        [BROKEN],
+    ),
+    Mutant(
+        "kernel rule: a unit has one row, by a part of what tells its rows apart",
+        [
+            Edit(
+                "discreet.kernel.ownership:_meeting",
+                "if found.unique and all(called.get(each) in same for each in found.unique):",
+                "if found.unique and any(called.get(each) in same for each in found.unique):",
             ),
         ],
         [BROKEN],
@@ -840,6 +883,28 @@ KERNEL = [
         [BROKEN],
     ),
     Mutant(
+        "kernel rule: several public rows beside a row that is a unit",
+        [
+            Edit(
+                "discreet.kernel.ownership:_join",
+                "_matching(relation.parts[n], parts[n], origins) == 1",
+                "_matching(relation.parts[n], parts[n], origins) is not None",
+            ),
+        ],
+        [BROKEN],
+    ),
+    Mutant(
+        "kernel rule: public rows match what is not there",
+        [
+            Edit(
+                "discreet.kernel.ownership:_matching",
+                "fields(one) <= own and _others(fields(other), own, there)",
+                "fields(one) <= own",
+            ),
+        ],
+        [BROKEN],
+    ),
+    Mutant(
         "kernel rule: two sides without a limit",
         [
             Edit("discreet.kernel.ownership:_meeting", "default=None)", "default=1)"),
@@ -849,7 +914,7 @@ KERNEL = [
     Mutant(
         "kernel rule: a side without a limit beside a large one",
         [
-            Edit("discreet.kernel.ownership:_products", "if many <= MAX_REPEATED:", "if many > 0:"),
+            Edit("discreet.kernel.ownership:_products", "if many <= MAX_REPEATED and ", "if "),
         ],
         [BROKEN],
     ),
@@ -883,16 +948,53 @@ KERNEL = [
         [
             Edit(
                 "discreet.kernel.ownership:_products",
-                "mosts.append(many * most * (1 + left))",
-                "mosts.append(many * most)",
-            ),
-            Edit(
-                "discreet.kernel.ownership:_products",
-                "oftens.append(many * parts[base].often * (1 + left))",
-                "oftens.append(many * parts[base].often)",
+                "_products(rest, relation, parts, origins) if left else (0, 0)",
+                "(0, 0)",
             ),
         ],
-        [REPEATED],
+        [REPEATED, BROKEN],
+    ),
+    Mutant(
+        "kernel rule: a condition of a relation without rows of some units holds for them, too",
+        [
+            Edit(
+                "discreet.kernel.ownership:_beside",
+                "if n == base or n not in _lacking(relation, parts)",
+                "",
+            ),
+        ],
+        [BROKEN],
+    ),
+    Mutant(
+        "kernel rule: one region is counted by two codes",
+        [Edit("discreet.kernel.check:_regions", "if not apart or ", "if ")],
+        [BROKEN],
+    ),
+    Mutant(
+        "kernel rule: regions are combined as more than there are",
+        [Edit("discreet.kernel.check:_regions", " or exact.strategy.cells != len(exact.values)", "")],
+        [BROKEN],
+    ),
+    Mutant(
+        "kernel rule: a row is added up in parts of a grain",
+        [Edit("discreet.kernel.check:_sums", " or type(exact.grain) is not int or exact.grain < 1", "")],
+        [BROKEN],
+    ),
+    Mutant(
+        "kernel rule: powers of values that are not read",
+        [Edit("discreet.kernel.check:_sums", " and len(powers) <= len(exact.values)", "")],
+        [BROKEN],
+    ),
+    Mutant(
+        "kernel rule: a limit by a key that a double is compared with",
+        [
+            Edit(
+                "discreet.kernel.ownership:_meeting",
+                "_identified(each, found.columns, origins, there)",
+                "_compared(each, found.columns, there)",
+            ),
+        ],
+        [BROKEN],
     ),
     Mutant(
         "kernel rule: a union has the rows of its largest part",
@@ -917,7 +1019,7 @@ KERNEL = [
         "kernel rule: a key that is compared as doubles tells public rows apart",
         [
             Edit(
-                "discreet.kernel.ownership:_at_most_one",
+                "discreet.kernel.ownership:_identified",
                 " and _same(_read(one, origins), _read(other, origins))",
                 "",
             ),
@@ -961,6 +1063,27 @@ KERNEL = [
                 '_need(found in {"m": "ds?"}.get(want, want + "?"))',
                 "_need(found is not None)",
             ),
+        ],
+        [BROKEN],
+    ),
+    Mutant(
+        "kernel rule: IS claims to be of any kind",
+        [
+            Edit("discreet.kernel.types:_applied", '_need(said == "b")', "_need(bool(said))"),
+        ],
+        [BROKEN, CLAIMED],
+    ),
+    Mutant(
+        "kernel rule: any number is a number of rows",
+        [
+            Edit("discreet.kernel.types:counts", "(type(each) is int and 1 <= each <= ROWS)", "ROWS > 0"),
+        ],
+        [BROKEN],
+    ),
+    Mutant(
+        "kernel rule: anything is put together",
+        [
+            Edit("discreet.kernel.ownership:_union", "len(shapes) != 1 or not plain or", "len(shapes) != 1 or"),
         ],
         [BROKEN],
     ),
@@ -1268,7 +1391,7 @@ KERNEL = [
         [
             Edit(
                 "discreet.kernel.check:_unit",
-                "if caps.unit is not None and (caps.most_groups < 1):",
+                "if not counts(caps.rows, caps.groups) or (caps.unit is not None and caps.most_groups < 1):",
                 "if rows is None:",
             ),
             Edit("discreet.kernel.check:_release", "if added.total < 1:", "if added is None:"),
@@ -1287,8 +1410,8 @@ KERNEL = [
         [
             Edit(
                 "discreet.kernel.check:_key",
-                "    if not fits:\n",
-                "    if key is None:\n",
+                "if not fits or type(key.null)",
+                "if type(key.null)",
             ),
         ],
         [BROKEN],
@@ -1502,6 +1625,24 @@ KERNEL = [
         "kernel rule: scores that move apart",
         [
             Edit("discreet.kernel.releases:_places", "together or not choose.monotone", "far > 0"),
+        ],
+        [BROKEN],
+    ),
+    Mutant(
+        "kernel rule: windows over rows of several units",
+        [
+            Edit("discreet.kernel.ownership:_unit_window", "if relation.unit not in found.owners:", "if not names:"),
+        ],
+        [BROKEN],
+    ),
+    Mutant(
+        "kernel rule: windows read what does not tell rows apart",
+        [
+            Edit(
+                "discreet.kernel.ownership:_unit_window",
+                "        _window(each, own)\n",
+                "        _window(each, found)\n",
+            ),
         ],
         [BROKEN],
     ),

@@ -32,11 +32,80 @@ MUTANTS = [
         [
             Edit(
                 "discreet.plan.reuse:_complete",
-                "now is not None and now.domain is not None and set(now.domain) == set(key.domain)",
-                "now is not None",
+                "there <= set(key.domain) <= there | set(now.domain)",
+                "True",
             )
         ],
         ["test_declared_anew.py::test_what_was_declared_otherwise_does_not_follow"],
+    ),
+    Mutant(
+        "NULL is in the group of the last value",
+        [
+            Edit(
+                "discreet.engines.sql.bounding:packed_key",
+                "coalesce({place}, {high - low + 1})",
+                "coalesce({place}, {high - low})",
+            )
+        ],
+        ["test_agreement.py::test_an_answer_is_what_the_engine_says"],
+    ),
+    Mutant(
+        "rows without a value are in no group",
+        [Edit("discreet.engines.sql.bounding:within", "({known} OR {text} IS NULL)", "({known})")],
+        ["test_agreement.py::test_an_answer_is_what_the_engine_says"],
+    ),
+    Mutant(
+        "private keys have NULL twice",
+        [Edit("discreet.kernel.check:_key", " or (key.null and not key.declared)", "")],
+        ["test_check.py::test_a_broken_plan_is_rejected_by_the_rule_that_it_breaks"],
+    ),
+    Mutant(
+        "groups are told apart by fewer keys than there are",
+        [Edit("discreet.kernel.plan:places", "each.size for each in keys[n + 1 :]", "each.size for each in keys[n:]")],
+        ["test_agreement.py::test_an_answer_is_what_the_engine_says"],
+    ),
+    Mutant(
+        "a group that is listed twice is two",
+        [Edit("discreet.kernel.check:_groups", "all(a < b for a, b in pairwise(listed))", "True")],
+        ["test_check.py::test_a_broken_plan_is_rejected_by_the_rule_that_it_breaks"],
+    ),
+    Mutant(
+        "places beyond all combinations are groups",
+        [Edit("discreet.kernel.check:_groups", "listed[0] < 0 or listed[-1] >= every", "listed[0] < 0")],
+        ["test_check.py::test_a_broken_plan_is_rejected_by_the_rule_that_it_breaks"],
+    ),
+    Mutant(
+        "groups of people's rows are found as if they were public",
+        [
+            Edit(
+                "discreet.engines.duckdb.public_tables:OpenedRows.combinations",
+                "not tables_of(relation) <= self._public",
+                "False",
+            )
+        ],
+        ["test_public_groups.py::test_only_public_tables_are_read"],
+    ),
+    Mutant(
+        "conditions that no row of a group meets leave it there",
+        [
+            Edit(
+                "discreet.plan.groups.possible:_Rows._held",
+                "all(value(test, {name: each}) for test in own)",
+                "True",
+            )
+        ],
+        ["test_fixtures.py::test_a_question_becomes_its_plan_or_gets_its_refusal"],
+    ),
+    Mutant(
+        "a condition that is false is taken for one that rejects NULL",
+        [
+            Edit(
+                "discreet.plan.groups.conditions:rejects_null",
+                "return all(rejects_null(each, name) for each in tree.children)",
+                "return any(rejects_null(each, name) for each in tree.children)",
+            )
+        ],
+        ["test_public_groups.py::test_what_rejects_null"],
     ),
     Mutant(
         "long names are cut",

@@ -14,12 +14,12 @@ MUTANTS = [
         "grouping by the unit",
         [
             Edit(
-                "discreet.plan.compile.compiler:_key",
+                "discreet.plan.compile.keys:_typed",
                 "    if found is None or question.unit in fields(found.tree):",
                 "    if found is None:",
             ),
             Edit(
-                "discreet.plan.compile.compiler:_key",
+                "discreet.plan.compile.keys:_typed",
                 "any(is_unit(each, question.table, question.alias) for",
                 "any(each.column == '' for",
             ),
@@ -28,7 +28,7 @@ MUTANTS = [
     ),
     Mutant(
         "names: grouping by what is made of the unit",
-        [Edit("discreet.plan.compile.compiler:_key", " or question.unit in fields(found.tree):", ":")],
+        [Edit("discreet.plan.compile.keys:_typed", " or question.unit in fields(found.tree):", ":")],
         ["test_names.py::test_grouping_by_what_is_made_of_the_unit_is_refused"],
     ),
     Mutant(
@@ -87,7 +87,7 @@ MUTANTS = [
         "equality: a computed column passes for a stored one",
         [
             Edit(
-                "discreet.plan.compile.from_clause:column_of",
+                "discreet.plan.rows.from_clause:column_of",
                 "stored = found.exact and found.tree.column is not None",
                 "stored = found.kind is not None",
             )
@@ -101,7 +101,7 @@ MUTANTS = [
         "equality: what a UNION ALL computes passes for what is stored",
         [
             Edit(
-                "discreet.plan.compile.from_clause:_hull",
+                "discreet.plan.rows.from_clause:_hull",
                 "step=step, values=values, kind=kind)",
                 "step=step, values=values, kind=kind, exact=True)",
             )
@@ -120,7 +120,7 @@ MUTANTS = [
                 'tree.kind == "integer"',
             )
         ],
-        ["test_equality.py::test_a_computed_number_joins_one_of_a_hundred_codes"],
+        ["test_equality.py::test_a_computed_number_does_not_join_a_hundred_codes"],
     ),
     Mutant(
         "equality: dates beyond the calendar are one person",
@@ -164,7 +164,7 @@ MUTANTS = [
         "campaign: a table's name in front of a column",
         [
             Edit(
-                "discreet.plan.compile.scope:Scope.__call__",
+                "discreet.plan.rows.scope:Scope.__call__",
                 ("            name = side.names.get(what.name.lower())\n            if name is None:"),
                 (
                     "            name = next((e.names[what.name.lower()] for e in self.sides if self.test is "
@@ -195,7 +195,7 @@ MUTANTS = [
         "names: the unit is looked up by its new name",
         [
             Edit(
-                "discreet.plan.compile.from_clause:_renamed",
+                "discreet.plan.rows.from_clause:_renamed",
                 "expression=column.expression or Field(name=column.name, kind",
                 "expression=column.expression or Field(name=name, kind",
             ),
@@ -206,7 +206,7 @@ MUTANTS = [
         "names: a relation takes the column of the outer name for the unit",
         [
             Edit(
-                "discreet.plan.compile.from_clause:materialise",
+                "discreet.plan.rows.from_clause:materialise",
                 "unit=below.unit, called=table.unit",
                 "unit=table.unit, called=table.unit",
             ),
@@ -220,7 +220,7 @@ MUTANTS = [
         "names: a per-unit total takes the outer name",
         [
             Edit(
-                "discreet.plan.compile.per_unit:compile_per_unit",
+                "discreet.plan.rows.per_unit:compile_per_unit",
                 '        unit=below.unit or "",\n',
                 '        unit=table.unit or "",\n',
             ),
@@ -242,7 +242,7 @@ MUTANTS = [
         "names: every star is the same",
         [
             Edit(
-                "discreet.plan.compile.scope:Scope.star",
+                "discreet.plan.rows.scope:Scope.star",
                 'side = self._side(what.table or "", what.place)',
                 "side = self.sides[0]",
             )
@@ -265,14 +265,14 @@ MUTANTS = [
     ),
     Mutant(
         "names: those of the planner can be written",
-        [Edit("discreet.plan.compile.join:_Joiner.__init__", "if not self.scope.names(each.columns)]", "if False]")],
+        [Edit("discreet.plan.rows.join:_Joiner.__init__", "if not self.scope.names(each.columns)]", "if False]")],
         ["test_names.py::test_a_name_that_could_mean_something_else_is_refused"],
     ),
     Mutant(
         "names: a UNION ALL puts the unit where it likes",
         [
             Edit(
-                "discreet.plan.compile.from_clause:union_all",
+                "discreet.plan.rows.from_clause:union_all",
                 "        if each.places != first.places:",
                 "        if False:",
             )
@@ -331,6 +331,27 @@ MUTANTS = [
         "bounds of joined rows may be of any size",
         [Edit("discreet.plan.compile.compiler:_light", "> MAX_REPEATED * MAX_MEETING:", "< 0:")],
         ["test_wide_rows.py::test_a_plan_in_which_too_many_rows_meet_cannot_be_followed"],
+    ),
+    Mutant(
+        "windows over the rows of everybody",
+        [Edit("discreet.engines.sql.relations:_window", "parts = [unit, *(", 'parts = ["true", *(')],
+        ["test_agreement_within.py::test_an_answer_is_what_the_engine_says"],
+    ),
+    Mutant(
+        "windows in whatever order an engine reads rows",
+        [
+            Edit(
+                "discreet.engines.sql.relations:_window",
+                "        order = [*order, ties]\n",
+                "        order = [*order]\n",
+            )
+        ],
+        ["test_evaluate.py::test_what_the_engine_chooses_is_one_of_all_choices"],
+    ),
+    Mutant(
+        "windows: a rank is a number of rows",
+        [Edit("discreet.kernel.relations:UnitWindow.row_numbers", '== "row_number"', '!= "lag"')],
+        ["test_fixtures.py::test_a_question_becomes_its_plan_or_gets_its_refusal"],
     ),
     Mutant(
         "campaign: a long name is its beginning and how long it is",

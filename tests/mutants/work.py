@@ -56,7 +56,7 @@ MUTANTS = [
         "work: EXISTS compares all rows of a unit",
         [
             Edit(
-                "discreet.plan.compile.join:_JoinBounds.add",
+                "discreet.plan.rows.join:_JoinBounds.add",
                 "elif not side.table.one_row_per_unit and (compared or not side.tests):",
                 "elif not side.tests:",
             )
@@ -67,7 +67,7 @@ MUTANTS = [
         "work: what is declared to be one row is believed",
         [
             Edit(
-                "discreet.plan.compile.join:_JoinBounds.meeting",
+                "discreet.plan.rows.join:_JoinBounds.meeting",
                 "        found = {place: (column, repeated) for place, column in self.repeated.items()}\n",
                 "        found = {}\n",
             )
@@ -78,7 +78,7 @@ MUTANTS = [
         "work: rows that refer to one key all meet",
         [
             Edit(
-                "discreet.plan.compile.join:_JoinBounds.meeting",
+                "discreet.plan.rows.join:_JoinBounds.meeting",
                 "min(REFERRING, root(isqrt(shared), len(refer)))",
                 "10**9",
             )
@@ -89,8 +89,8 @@ MUTANTS = [
         "work: as many rows as are declared meet, of all tables",
         [
             Edit(
-                "discreet.plan.compile.join:_JoinBounds.meeting",
-                "        if declared * share > MAX_DECLARED_ROWS:\n",
+                "discreet.plan.rows.join:_JoinBounds.meeting",
+                "        if declared * share * scanned > MAX_DECLARED_ROWS * (10 if scanned > 1 else 1):\n",
                 "        if False:\n",
             )
         ],
@@ -100,16 +100,26 @@ MUTANTS = [
         "work: each table may repeat its rows",
         [
             Edit(
-                "discreet.plan.compile.join:_JoinBounds.meeting",
-                "root(max(REPEATED // share, 1), len(self.repeated))",
+                "discreet.plan.rows.join:_JoinBounds.meeting",
+                "root(max(REPEATED // share // self.matching, 1), len(self.repeated))",
                 "REPEATED",
             )
         ],
         ["test_work.py::test_tables_that_multiply_are_bounded_as_a_whole_or_refused"],
     ),
     Mutant(
+        "work: a key is one row, whatever is equal to it",
+        [Edit("discreet.plan.rows.join:_JoinBounds._told_of_one", " and side.own(column) in exact", "")],
+        ["test_work.py::test_a_key_is_one_row_only_where_its_stored_value_is_met"],
+    ),
+    Mutant(
+        "work: rows that meet none meet all of a third table",
+        [Edit("discreet.plan.rows.join:_JoinBounds.meeting", "[*self.many, *self.unmatched]", "[*self.many]")],
+        ["test_work.py::test_a_key_is_one_row_only_where_its_stored_value_is_met"],
+    ),
+    Mutant(
         "work: a public table is read for all rows of a unit",
-        [Edit("discreet.plan.compile.join:_JoinBounds.meeting", "(1 if self.scanned else 2)", "2")],
+        [Edit("discreet.plan.rows.join:_JoinBounds.meeting", "(1 if self.scanned else 2)", "2")],
         ["test_work.py"],
     ),
     Mutant(
@@ -136,7 +146,7 @@ MUTANTS = [
     ),
     Mutant(
         "exhaustion: a list of which each question has a budget of work",
-        [Edit("discreet.procedures.batch:_divided", "work.spend(steps)", "work.spend(0)")],
+        [Edit("discreet.procedures.batch:_compiled", "work.spend(steps)", "work.spend(0)")],
         ["test_exhaustion.py::test_several_questions_share_a_budget"],
     ),
     Mutant(

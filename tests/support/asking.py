@@ -72,6 +72,8 @@ class Writer:
         inner, where = self.joined(deep)
         made = self.made(inner, self.dice.randint(1, 3))
         alias, unit = self.name(), self.pick("who", "who", "me")
+        if self.dice.random() < 0.25:
+            made.append((self.window(inner), "number"))
         items = [f"{self.unit(inner)} AS {unit}", *(f"{what} AS c{n}" for n, (what, _) in enumerate(made))]
         text = f"(SELECT {', '.join(items)} FROM {self.after(inner)}{where}) AS {alias}"
         return Rel(text, alias, {f"c{n}": kind for n, (_, kind) in enumerate(made)}, unit)
@@ -95,6 +97,22 @@ class Writer:
                 what = self.pick(what, what, f"{what} * 2 - 1", f"CASE WHEN {what} > 1 THEN {what} END", f"-{what}")
             found.append((what, kind))
         return found
+
+    def window(self, rels: list[Rel]) -> str:
+        """A window over the rows of a unit; seldom over those of several, which is refused."""
+        rel = self.dice.choice(rels)
+        some = [f"{rel.alias}.{self.dice.choice(list(rel.columns))}" for _ in range(3)]
+        number = rel.some(self.dice, "number") or "1"
+        unit = self.unit(rels) if self.dice.random() < 0.95 else some[2]
+        by = self.pick(unit, unit, f"{unit}, {some[0]}")
+        order = self.pick("", f" ORDER BY {some[1]}", f" ORDER BY {some[1]} DESC NULLS FIRST, {number}")
+        frame = self.pick("", "", "", " ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING")
+        what = self.pick(
+            "ROW_NUMBER()", "RANK()", "DENSE_RANK()", f"LAG({number})", f"LEAD({number}, 2)", f"LAG({number}, 1, 3)",
+            f"FIRST_VALUE({number})", f"LAST_VALUE({number})", "COUNT(*)", f"SUM({number})", f"MIN({number})",
+        )  # fmt: skip
+        placed = what.startswith(("ROW", "RANK", "DENSE", "LAG", "LEAD"))
+        return f"{what} OVER (PARTITION BY {by}{order}{'' if placed else frame})"
 
     def folded(self, deep: int) -> Rel:
         """What is added up for each unit, perhaps by something more."""
@@ -176,6 +194,8 @@ class Writer:
             if not (other.text.startswith(("bills ", "lines ")) and rel.text.startswith(("bills ", "lines "))):
                 return None
             a, b = f"{rel.alias}.bill", f"{other.alias}.bill"
+            if self.dice.random() < 0.3:  # the other column of a key of two
+                return f"{a} = {b} AND {rel.alias}.part = {other.alias}.part"
         else:
             a, b = f"{rel.alias}.{rel.unit}", f"{other.alias}.{other.unit}"
         more = f" AND {self.condition([rel, other])}" if self.dice.random() < 0.2 else ""

@@ -49,7 +49,9 @@ def told(found: Any) -> list[str]:
 
 def _answer(answer: Answer) -> Iterable[str]:
     yield from (repr(answer), answer._repr_html_(), repr((answer.columns, answer.kinds, answer.data.columns)))
-    yield repr((answer.cost, answer.left, vars(answer.receipt), answer.bill.remarks, answer.confidence))
+    yield repr(
+        (answer.cost, answer.left, answer.receipt and vars(answer.receipt), answer.bill.remarks, answer.confidence)
+    )
     for simultaneous in (False, True):
         yield answer_json([answer], simultaneous=simultaneous)
         yield answer_csv(answer, simultaneous=simultaneous)

@@ -42,7 +42,7 @@ from discreet.curator.history import History
 from discreet.engines.duckdb.files import open_path
 from discreet.kernel.expressions import Apply, Field, Literal
 from discreet.kernel.plan import Key
-from discreet.kernel.relations import Join, PerUnit, Projection, UnionAll, UnitLimit
+from discreet.kernel.relations import Join, PerUnit, Projection, UnionAll, UnitLimit, UnitWindow
 from discreet.ledger.ledger import Ledger
 from discreet.mechanisms.quantiles.extreme import Extreme
 from discreet.mechanisms.quantiles.interval import QuantileIntervalMechanism
@@ -50,7 +50,7 @@ from discreet.mechanisms.quantiles.many import Quantiles
 from discreet.mechanisms.selection.mode import Modes
 from discreet.mechanisms.selection.top_k import TopKRanking
 from discreet.mechanisms.threshold import GaussianThreshold
-from discreet.plan.draft import Draft
+from discreet.plan.draft import Composite, Draft
 from discreet.plan.measures.count_batch import CountBatch
 from discreet.plan.measures.distinct import Distinct
 from discreet.plan.measures.grouping_sets import GroupingSets
@@ -62,6 +62,9 @@ from discreet.plan.measures.quantiles import Extremes, QuantileMeasure
 from discreet.plan.measures.sums import Sums
 from discreet.plan.measures.top_k import TopK
 from discreet.plan.plan import Plan
+from discreet.plan.terms import read_terms
+from discreet.postprocess.query import write
+from discreet.procedures.batch import explain_drafts
 from discreet.sql import query as q
 from support.engines import curator_of
 
@@ -87,6 +90,11 @@ class Block:
     @property
     def title(self) -> str:
         return f"{self.file}:{self.line}"
+
+    @property
+    def answered(self) -> bool:
+        """Whether it must not be refused."""
+        return not self.expected.startswith("Not")
 
     @property
     def which(self) -> tuple[str, str]:
@@ -172,9 +180,20 @@ def make(folder: Path) -> Path:
             "bill": [i // 3 for i in n], "amount": [2.5 * i for i in n], "item": [["bed", "drug"][i % 2] for i in n],
         },
         "towns": {
-            "zip": ["10", "11", "11"], "town": ["Aa", "Bb", "Cc"], "people": [1000, 500, 20], "region": ["N", "S", "S"],
+            "zip": ["10", "11", "12"], "town": ["Aa", "Bb", "Cc"], "people": [1000, 500, 20], "region": ["N", "S", "S"],
         },
         "regions": {"region": ["N", "S"], "country": ["X", "X"]},
+        "shops": {
+            "zip": ["10", "11", "11", "11", None], "kind": ["A", "A", "B", "B", "C"], "size": [1, 2, 3, 4, 5],
+        },
+        "sales": {
+            "patient_id": [i // 4 for i in n], "nr": [i // 2 for i in n], "item": ["ab"[i % 2] for i in n],
+            "price": [5 * i for i in n],
+        },
+        "returns": {
+            "nr": [i // 2 for i in n], "item": ["ab"[i % 2] for i in n], "reason": [["late", "torn"][i % 2] for i in n],
+        },
+        "letters": {"sale": [i // 2 for i in n], "pages": list(n)},
         "tours": {
             "guest": [i // 2 for i in n], "day": [date(2024, 1, 1) + timedelta(days=30 * i) for i in n],
             "born": [date(1950 + i % 2, 5, 17) for i in n], "holiday": [date(2024, 12, 24 + i % 3) for i in n],
@@ -218,9 +237,22 @@ def _ledger(said: toml.Catalogue) -> Ledger:
 def outcome(curator: Curator, block: Block) -> str:
     """What comes of a question, in words."""
     try:
-        return plan_text(curator.explain(block.sql, **block.wanted))
+        explained = curator.explain(block.sql, **block.wanted)
+        question = curator.worked(block.sql, block.wanted.get("params"))[0].composite
+        return plan_text(explained) if question is None else composite_text(curator, question, block.wanted)
     except dp.Refusal as refusal:
         return f"{type(refusal).__name__}\n{refusal}"
+
+
+def composite_text(curator: Curator, question: Composite, wanted: dict[str, Any]) -> str:
+    """A question that is made of several: the plan of each, what is read of public tables, and what is above."""
+    said = {name: value for name, value in wanted.items() if name != "params"}
+    terms = read_terms(**{"epsilon": None, "within": None, "confidence": "0.95", "delta": None, "default": None} | said)
+    parts = explain_drafts(question.drafts, terms, curator.session().context())[0]
+    lines = [f"r{n}: {plan_text(each)}".replace("\n", "\n  ") for n, each in enumerate(parts)]
+    lines += [f"p{n}: {each.sql}" for n, each in enumerate(question.tables)]
+    shown = re.sub("\x01|\x02", "§", write(question.view))
+    return "\n".join(["nothing is bought" if question.free else f"{len(parts)} questions", *lines, f"above {shown}"])
 
 
 # ── plans in words ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -232,6 +264,10 @@ def plan_text(explained: Explanation) -> str:
     lines = [_unit(plan)]
     lines += [] if plan.where is None else [f"where {words(plan.where)}"]
     lines += [f"key {n} {_key(key)}" for n, key in enumerate(plan.keys)]
+    if plan.listed is not None:
+        groups = ["(" + ", ".join(_number_or_text(each) for each in group) + ")" for group in plan.groups[:6]]
+        more = ", …" if len(plan.groups) > len(groups) else ""
+        lines.append(f"groups {len(plan.groups)}: {', '.join(groups)}{more}")
     sets = ", ".join(f"({', '.join(map(str, each))})" for each in draft.sets)
     lines += [f"grouped by {sets}"] if draft.sets else []
     lines += [] if plan.naming is None else [f"naming {_naming(plan.naming)}"]
@@ -240,6 +276,10 @@ def plan_text(explained: Explanation) -> str:
         lines.append(f"  {_noise(noise)}")
     lines += [f"cost {plan.loss}"]
     return "\n".join([*lines, *_view(draft.view, draft)])
+
+
+def _number_or_text(value: object) -> str:
+    return repr(value) if isinstance(value, str) else str(value)
 
 
 def _unit(plan: Plan) -> str:
@@ -256,6 +296,9 @@ def relation_words(relation: Any) -> str:
         return "(" + " ".join(_part(each) for each in relation.parts) + ")"
     if isinstance(relation, UnitLimit):
         return f"({relation.most} rows of each {relation.unit} in {relation_words(relation.source)})"
+    if isinstance(relation, UnitWindow):
+        made = ", ".join(map(_window, relation.windows))
+        return f"({made} over the rows of each {relation.unit} in {relation_words(relation.source)})"
     if isinstance(relation, UnionAll):
         return "(" + " and ".join(relation_words(each) for each in relation.parts) + ")"
     where = "" if relation.where is None else f" where {words(relation.where)}"
@@ -267,6 +310,24 @@ def relation_words(relation: Any) -> str:
     found = [f"{each.name} = {each.function}{_within(each)}" for each in relation.totals]
     totals = ", ".join(found) or "nothing"
     return f"({totals} for each {relation.called} = {relation.unit}{keys} in {relation_words(relation.source)}{where})"
+
+
+def _window(window: Any) -> str:
+    value, rows = window.value, ("row_number", "rank", "dense_rank")
+    said = f"{value.name} = {value.function}"
+    if value.unit_aggregates:
+        said += _within(value)
+    elif value.function not in rows:
+        said += f" of {words(value.of)}" + (f" by {value.offset}" if value.function in ("lag", "lead") else "")
+        said += "" if value.default is None else f" or {words(value.default)}"
+    said += "".join(f" within {words(each)}" for each in window.by)
+    for each in window.order:
+        down, first = " descending" * each.descending, ", NULL first" * each.nulls_first
+        said += f" by {words(each.by)}{down}{first}"
+    if window.frame is not None:
+        ends = ["all" if each is None else str(each) for each in window.frame]
+        said += f" from {ends[0]} to {ends[1]}"
+    return said
 
 
 def _within(total: Any) -> str:
@@ -285,6 +346,8 @@ def _part(part: Any) -> str:
 
 
 def _key(key: Key) -> str:
+    if key.null:
+        return _key(replace(key, null=False)) + ", or NULL"
     if key.span is not None:
         return f"{words(key.tree)} from {key.domain[0]} to {key.domain[-1]}"
     if key.values is not None:

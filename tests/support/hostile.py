@@ -452,7 +452,11 @@ def explained(curator: dp.Curator, asked: Asked) -> list[object]:
         said = curator.explain(asked.sql, **dict(asked.options))
     except dp.Refusal as no:
         return [type(no).__name__, str(no)]
-    return [str(said), repr(said.cost), said.margins(), said.margins(simultaneous=True), repr(said.plan)]
+    try:
+        plan = repr(said.plan)
+    except dp.Refusal:  # a question of several has several
+        plan = said.facts.key
+    return [str(said), repr(said.cost), said.margins(), said.margins(simultaneous=True), plan]
 
 
 # ── what happens inside ──────────────────────────────────────────────────────────────────────────────────────────

@@ -29,7 +29,7 @@ BUDGET = dp.Budget(epsilon=10**12, delta="0.5")
 
 def table(name: str, unit: str | None = None, **said: Any) -> Table:
     """A table as a catalogue declares it."""
-    column, through = declarations.unit(unit)
+    column, through = declarations.referring_unit(unit, said.pop("references", None))
     columns = said.pop("columns", {})
     return Table(
         name=name,
@@ -116,8 +116,8 @@ STORED: dict[str, tuple[str, ...]] = {
     "visits": ("who", "ward", "note", "zip", "level", "cost", "flag"),
     "labs": ("who", "gain", "level", "note", "zip"),
     "people": ("who", "born", "zip", "flag"),
-    "bills": ("bill", "who", "flag", "cost"),
-    "lines": ("bill", "item", "cost"),
+    "bills": ("bill", "part", "who", "flag", "cost"),
+    "lines": ("bill", "part", "item", "cost"),
     "staff": ("zip", "level", "cost", "ward"),
 }
 TYPES = {"level": pa.int64(), "born": pa.int64(), "cost": pa.float64(), "gain": pa.float64(), "flag": pa.bool_()}
@@ -141,12 +141,14 @@ class Country:
     neighbours: Any
     rows: int
     groups: int | None
+    bills: str = "one row"  # what a line refers to: one row, one that repeats, or a key of two columns
 
     @classmethod
     def random(cls, dice: random.Random) -> Country:
         return cls(
             whole=dice.random() < 0.5, neighbours=dice.choice(["add-remove", "replace"]),
             rows=dice.choice([1, 2, 4]), groups=dice.choice([None, 1, 2]),
+            bills=dice.choice(["one row", "one row", "repeats", "two columns"]),
         )  # fmt: skip
 
     @property
@@ -157,12 +159,14 @@ class Country:
         labs = {"gain": {"min": -1, "max": 1, "step": "0.25"}, "level": level, "note": {}, "zip": {}, "who": {}}
         people = {"born": (1900, 2030), "zip": {}, "flag": {}}
         lines = {"item": ["bed", "drug"], "cost": cost}
+        key = "bill" if self.bills == "one row" else None
+        refers = "bill, part -> bills(bill, part)" if self.bills == "two columns" else "bill -> bills.bill"
         return [
             table("visits", "who", columns=visits, **caps),
             table("labs", "who", columns=labs, **caps | {"rows_per_unit": 3}),
             table("people", "who", columns=people, rows_per_unit=1),
-            table("bills", "who", key="bill", columns={"flag": {}, "cost": cost}, **caps),
-            table("lines", "bill -> bills.bill", columns=lines, **caps | {"rows_per_unit": 3}),
+            table("bills", "who", key=key, columns={"flag": {}, "cost": cost}, **caps),
+            table("lines", references=[refers], columns=lines, **caps | {"rows_per_unit": 3}),
             table("staff", columns={"zip": {}, "level": level, "cost": cost, "ward": ward}),
             table("towns", public=True, key="zip"),
             table("regions", public=True),
@@ -177,7 +181,7 @@ class Country:
 
     def _frame(self, name: str, rows: Rows) -> pa.Table:
         who = pa.int64() if self.whole else pa.string()
-        kinds = TYPES | {"who": who, "bill": pa.int64()}
+        kinds = TYPES | {"who": who, "bill": pa.int64(), "part": pa.int64()}
         schema = pa.schema([(column, kinds.get(column, pa.string())) for column in STORED[name]])
         return pa.Table.from_pylist(rows, schema)
 
@@ -191,8 +195,13 @@ class Country:
                 self._row(dice, name) | {"who": who} for _ in range(min(most, 12 if name != "visits" else 500))
             ]
         for row in held["bills"]:
-            row["bill"] = next(bills) if dice.random() < 0.9 else None
-            lines = [self._row(dice, "lines") | {"bill": row["bill"]} for _ in range(dice.choice(many))]
+            row["bill"] = row["part"] = next(bills) if dice.random() < 0.9 else None
+            if self.bills == "two columns":
+                row["bill"] = dice.choice([1, 2, None])  # anybody's
+            elif self.bills == "repeats" and dice.random() < 0.5:
+                row["bill"] = held["bills"][0]["bill"]
+            key = {"bill": row["bill"], "part": row["part"]}
+            lines = [self._row(dice, "lines") | key for _ in range(dice.choice(many))]
             held["lines"] += lines
         return held
 

@@ -542,14 +542,14 @@ def test_all_or_none_of_several(clinic: h.Clinic, monkeypatch: pytest.MonkeyPatc
     """Somebody else spends after the room was checked: then nothing of it is bought."""
     sums = [f"SELECT SUM(age) FROM data WHERE level > {n}" for n in range(4)]
     with h.replace(clinic, budget=dp.Budget(epsilon=4)).curator(h.PEOPLE) as curator:
-        plain = batch._divided
+        plain = batch.divide_batch
 
         def divided(*given: Any) -> Any:
             found = plain(*given)
             curator.ledger.spend(dp.Laplace(epsilon=1, sensitivity=1))
             return found
 
-        monkeypatch.setattr(batch, "_divided", divided)
+        monkeypatch.setattr(batch, "divide_batch", divided)
         with pytest.raises(dp.BudgetExceeded):
             curator.ask_many(sums, epsilon=4)
         assert curator.left.pure == 3

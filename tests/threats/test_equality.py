@@ -219,24 +219,25 @@ def joining(a: str, b: str, form: str, how: str = "JOIN") -> str:
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=["numbers", "texts", "conditions", "moments"])
-def test_a_public_row_joins_each_row_of_a_person_once(every: dp.Curator, family: tuple[str, ...]) -> None:
+def test_a_row_that_is_a_person_joins_no_two_public_rows(every: dp.Curator, family: tuple[str, ...]) -> None:
     """For every pair of types, on every pair of hostile values; stored, computed in the condition, or below it."""
-    answered = joined = 0
+    answered = joined = several = 0
     forms = FORMS if family == NUMBERS else FORMS[:1]
     for a, b, form in itertools.product(family, family, forms):
         for how in ("JOIN", "LEFT JOIN")[: 2 if form.startswith("q") or SOAK else 1]:
             sql = joining(a, b, form, how)
             try:
                 found = asked(every, sql)
-            except dp.Refusal:
+            except dp.Refusal as no:
+                several += no.code == "row-is-unit"  # several codes may be equal to one value
                 continue
             assert max(found) <= 1, sql
             answered, joined = answered + 1, joined + sum(found)
-    assert answered >= len(family) ** 2
+    assert answered + several >= len(family) ** 2
     assert joined >= answered  # most pairs have something in common
 
 
-def test_a_computed_number_joins_one_of_a_hundred_codes(tmp_path: Path) -> None:
+def test_a_computed_number_does_not_join_a_hundred_codes(tmp_path: Path) -> None:
     """The finding: every row is a person, and 100 public rows are one double."""
     made = [
         "CREATE TABLE p AS SELECT 3 AS x",
@@ -245,10 +246,11 @@ def test_a_computed_number_joins_one_of_a_hundred_codes(tmp_path: Path) -> None:
     with stored(tmp_path / "held.duckdb", made, [table("p", columns={"x": (0, 9)}), CODES]) as curator:
         for of in (f"x * 0 + {NEAR}", f"ABS(x * 0 - {NEAR})", f"GREATEST(x, {NEAR})"):
             inside = f"(SELECT {of} AS c FROM p) AS q"
-            assert asked(curator, f"SELECT COUNT(*) FROM {inside} JOIN codes ON codes.k = q.c") == [1]
-            assert asked(curator, f"SELECT COUNT(*) FROM {inside} LEFT JOIN codes ON q.c = codes.k") == [1]
-            assert asked(curator, f"SELECT COUNT(*) FROM {inside}, codes WHERE q.c = codes.k") == [1]
-            assert asked(curator, f"SELECT COUNT(*) FROM p JOIN codes ON codes.k = {of}") == [1]
+            for rows in (f"{inside} JOIN codes ON codes.k = q.c", f"{inside} LEFT JOIN codes ON q.c = codes.k",
+                         f"{inside}, codes WHERE q.c = codes.k", f"p JOIN codes ON codes.k = {of}"):  # fmt: skip
+                with pytest.raises(dp.NotAllowed) as refused:
+                    curator.explain(f"SELECT COUNT(*) FROM {rows}", epsilon=1)
+                assert refused.value.code == "row-is-unit"
 
 
 def test_whole_numbers_are_compared_as_they_are_stored(every: dp.Curator) -> None:

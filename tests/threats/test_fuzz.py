@@ -63,11 +63,15 @@ COLUMNS: dict[str, dict[str, list[Any]]] = {
     "patients": {"patient_id": WHOLES, "born": WHOLES, "zip": TEXTS, "SECRET_COLUMN": TEXTS},
     "bills": {"bill": WHOLES, "patient_id": WHOLES, "paid": TRUTHS},
     "lines": {"bill": WHOLES, "amount": REALS, "item": TEXTS},
+    "sales": {"patient_id": WHOLES, "nr": WHOLES, "item": TEXTS, "price": WHOLES},
+    "returns": {"nr": WHOLES, "item": TEXTS, "reason": TEXTS},
+    "letters": {"sale": WHOLES, "pages": WHOLES},
 }
 PUBLIC: dict[str, dict[str, list[Any]]] = {  # the same in both clinics, with keys that are there twice
     "wards": {"ward": TEXTS},
     "towns": {"zip": TEXTS, "town": TEXTS[::-1], "people": WHOLES, "region": [*"NNSS"] * 2 + [None, "", "N"]},
     "regions": {"region": ["N", "S", "S", None], "country": ["X", "Y", "Z", None]},
+    "shops": {"zip": TEXTS, "kind": TEXTS[::-1], "size": WHOLES},
 }
 STORED = {id(WHOLES): pa.int64(), id(REALS): pa.float64(), id(TEXTS): pa.string(), id(TRUTHS): pa.bool_(),
           id(DATES): pa.date32(), id(STAMPS): pa.timestamp("us")}  # fmt: skip

@@ -115,6 +115,28 @@ ASKED = [
           " FROM labs)"
           " GROUP BY d", 1,
           private=True),
+    Asked("SELECT ward, COUNT(*), SUM(cost) FROM (SELECT * FROM visits QUALIFY ROW_NUMBER() OVER (PARTITION BY who"
+          " ORDER BY day DESC) = 1) GROUP BY ward", 1),
+    Asked("SELECT COUNT(gap), COUNT(*) FROM (SELECT DATE_DIFF('day', LAG(day) OVER (PARTITION BY who ORDER BY day,"
+          " big), day) AS gap FROM visits) WHERE gap > 0 OR gap IS NULL"),
+    Asked("SELECT SUM(r), AVG(d) FROM (SELECT RANK() OVER (PARTITION BY who ORDER BY level, big DESC) AS r, level -"
+          " LEAD(level, 3, 0) OVER (PARTITION BY who, ward ORDER BY note) AS d FROM labs)"),
+    Asked("SELECT SUM(s), COUNT(b), COUNT(t) FROM (SELECT SUM(cost) OVER (PARTITION BY who ORDER BY tags) AS s,"
+          " LAG(big) OVER (PARTITION BY who ORDER BY big) AS b, FIRST_VALUE(tags) OVER (PARTITION BY who, raw) AS t"
+          " FROM visits)"),
+    Asked("SELECT COUNT(*), SUM(a) FROM (SELECT note, AVG(level) OVER (PARTITION BY who ORDER BY day ROWS BETWEEN 1"
+          " FOLLOWING AND UNBOUNDED FOLLOWING) AS a, LAST_VALUE(note) OVER (PARTITION BY who ORDER BY level) AS n FROM"
+          " labs) WHERE note <> n"),
+    Asked("SELECT n, COUNT(*) FROM (SELECT LAG(note) OVER (PARTITION BY who ORDER BY day) AS n FROM labs) GROUP"
+          " BY n", 1, private=True),
+    Asked("SELECT SUM(n) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY who ORDER BY amount, zip) AS n FROM lines)"),
+    Asked("SELECT COUNT(*), SUM(cost) FROM visits AS v WHERE cost > (SELECT AVG(cost) - 1 FROM visits AS w WHERE"
+          " w.who = v.who AND w.big > 0)"),
+    Asked("SELECT COUNT(*) FROM visits AS v WHERE (SELECT COUNT(DISTINCT note) FROM labs WHERE labs.who = v.who) = 0"),
+    Asked("SELECT COUNT(m), COUNT(f), SUM(n) FROM (SELECT who, MAX_BY(day, big) AS m, FIRST(tags ORDER BY cost) AS f,"
+          " COUNT(*) AS n FROM visits GROUP BY who)"),
+    Asked("SELECT COUNT(*), SUM(level) FROM (SELECT DISTINCT who, level, note FROM labs)"),
+    Asked("SELECT COUNT(*) FROM (SELECT RANK() OVER (PARTITION BY big ORDER BY who) AS n FROM visits) WHERE n = 1"),
     Asked("SELECT COUNT(*) FROM visits JOIN labs ON visits.big = labs.big"),
     Asked("SELECT COUNT(*) FROM visits UNION ALL SELECT COUNT(*) FROM labs"),
     Asked("SELECT COUNT(*) FROM (SELECT tags FROM visits UNION ALL SELECT level FROM labs)"),

@@ -49,15 +49,14 @@ FORBIDDEN = [
     "VALUES (1)",
     "FROM data",
     "SELECT COUNT(*) FROM data; SELECT COUNT(*) FROM data",
-    "SELECT COUNT(*) FROM data UNION ALL SELECT COUNT(*) FROM data",
     "SELECT COUNT(*) FROM data, data AS b",
     "SELECT COUNT(*) FROM information_schema.tables",
     "SELECT COUNT(*) FROM duckdb_settings()",
     "SELECT COUNT(*) FROM main.data",
     "SELECT COUNT(*) FROM 'data.parquet'",
     "SELECT COUNT(*) FROM data TABLESAMPLE 10%",
-    "SELECT COUNT(*) FROM data WHERE regexp_matches(note, '(a+)+$')",
-    "SELECT COUNT(*) FROM data WHERE note SIMILAR TO 'a'",
+    "SELECT COUNT(*) FROM data WHERE regexp_matches(note, '(a*)*$')",
+    "SELECT COUNT(*) FROM data WHERE regexp_matches(note, ward)",
     "SELECT COUNT(*) FROM data WHERE EXISTS (SELECT 1 FROM data)",
     "SELECT COUNT(*) FROM data WHERE random() < 0.5",
     "SELECT COUNT(*) FROM data WHERE getenv('HOME') = note",
@@ -263,7 +262,7 @@ def test_04_the_expression_is_clamped(clinic: h.Clinic, sql: str, row: dict[str,
 
 @pytest.mark.parametrize(
     "what", ["big", "cost / gain", "cost / age", "LN(cost)", "EXP(cost)", "POWER(cost, gain)", "CAST(note AS INT)",
-             "LENGTH(note)", "LEAST(big, 5)", "GREATEST(big, 5)", "CASE WHEN sex = 'F' THEN big ELSE 1 END"]
+             "LEAST(big, 5)", "GREATEST(big, 5)", "CASE WHEN sex = 'F' THEN big ELSE 1 END"]
 )  # fmt: skip
 def test_04_without_bounds_refuse(clinic: h.Clinic, what: str) -> None:
     with clinic.curator(h.PEOPLE) as curator:

@@ -10,7 +10,9 @@ import pytest
 
 import discreet as dp
 from discreet.engines.duckdb.snapshot import DuckDBSnapshot
-from discreet.plan.compile.join import MAX_DECLARED_ROWS, MAX_JOINED_ROWS, REPEATED
+from discreet.engines.sql.relations import render_from
+from discreet.plan.rows.join import MAX_DECLARED_ROWS, MAX_JOINED_ROWS, REPEATED
+from discreet.sql.spelling import quoted
 from support.lineage import asked, stored, table
 
 ROWS = 1_000_000 if os.environ.get("DISCREET_SOAK") else 250_000
@@ -103,6 +105,45 @@ def test_rows_that_meet_are_as_few_as_is_said(tmp_path: Path) -> None:
     assert asked(curator, pairs)[0] <= round(MAX_JOINED_ROWS**0.5)
     same = "SELECT COUNT(DISTINCT a.who) FROM few AS a JOIN few AS b ON a.who = b.who AND a.y = b.y"
     assert asked(curator, same) == [2]
+
+
+KEYED = [
+    table("scans", "who", columns={"dose": {}, "level": (0, 9)}, rows_per_unit=5),
+    table("labs", "who", columns={"level": (0, 9)}, rows_per_unit=5),
+    table("orders", "who", key="number", columns={"price": (0, 9)}, rows_per_unit=5),
+    table("lines", "number -> orders.number", columns={"quantity": (0, 9)}, rows_per_unit=5),
+]
+
+
+@pytest.mark.parametrize(
+    ("sql", "most"),
+    [
+        ("orders AS o JOIN lines AS l ON o.number = l.number", REPEATED * 5000),
+        ("orders AS o LEFT JOIN lines AS l ON o.number = l.number", REPEATED * 5000),
+        ("scans AS s JOIN orders AS o ON s.who = o.who AND o.number = s.dose", MAX_JOINED_ROWS),
+        ("orders AS o JOIN scans AS s ON s.who = o.who AND o.number = s.dose", MAX_JOINED_ROWS),
+        ("scans AS s JOIN orders AS o ON s.who = o.who AND o.number = 4611686018427387904 + level",
+         MAX_JOINED_ROWS),
+        ("orders AS o LEFT JOIN scans AS s ON s.who = o.who AND o.number = s.level JOIN labs AS a ON a.who = o.who",
+         MAX_JOINED_ROWS),
+        ("orders AS o LEFT JOIN scans AS s ON s.who = o.who AND number = s.level LEFT JOIN labs AS a ON a.who = o.who",
+         MAX_JOINED_ROWS),
+    ],
+)  # fmt: skip
+def test_a_key_is_one_row_only_where_its_stored_value_is_met(tmp_path: Path, sql: str, most: int) -> None:
+    """Many keys are equal to one double; and where a row that meets none stays, its key limits nothing."""
+    made = [
+        "CREATE TABLE scans AS SELECT 7 AS who, 4611686018427387904::DOUBLE AS dose, 1 AS level FROM range(5000)",
+        "CREATE TABLE labs AS SELECT 7 AS who, 1 AS level FROM range(5000)",
+        "CREATE TABLE orders AS SELECT 7 AS who, 4611686018427387904 + i % 512 AS number, 1 AS price"
+        " FROM range(5000) AS r(i)",
+        "CREATE TABLE lines AS SELECT 4611686018427387904 + i % 512 AS number, 1 AS quantity FROM range(5000) AS r(i)",
+    ]
+    curator = stored(tmp_path / "held.duckdb", made, KEYED)
+    plan, source = curator.explain(f"SELECT COUNT(*) FROM {sql}").plan, curator.engine.latest.source
+    rows, _ = render_from(plan.table, quoted, source.stored)
+    ((many,),) = source.cursor().execute(f"SELECT count(*) FROM {rows}".replace("$salt", "0")).fetchall()
+    assert 0 < many <= most
 
 
 def test_tables_that_multiply_are_bounded_as_a_whole_or_refused(

@@ -62,6 +62,10 @@ class Origin(Protocol):
     def released(self) -> Released:
         """The release of the plan; refused where it is not known."""
 
+    @property
+    def purchase(self) -> Purchase:
+        """The purchase; refused where it is not known, or there are several."""
+
     def beside(self, confidence: Fraction) -> tuple[str, ...]:
         """Return the remarks on numbers that have no margin."""
 
@@ -93,12 +97,11 @@ class Answer(Frame):
            merge: Merge | None = None) -> Answer:  # fmt: skip
         """Return the answer to a question from what was released for it, or for another one whose groups it adds up."""
         if merge is None and draft.sets:
-            merge = grouped(draft.keys, draft.sets)
+            merge = grouped(draft.keys, draft.sets, draft.listed)
         bought = Purchase(draft.measured(plan.measures), plan, released, merge)
         formulas, numbers = bought.formulas()
         sheet = bought.sheet(formulas, released)
-        groups = len(released.keys if merge is None else merge.keys)
-        return cls(sheet.data, formulas, sheet.estimates, groups, numbers, confidence, heard, bought)
+        return cls(sheet.data, formulas, sheet.estimates, bought.groups, numbers, confidence, heard, bought)
 
     @property
     def cost(self) -> Loss:
@@ -106,8 +109,11 @@ class Answer(Frame):
         return self.bill.cost
 
     @property
-    def receipt(self) -> ReceiptFacts:
-        """The facts of the ledger's receipt: `entry` is where the question was charged, or asked again."""
+    def receipt(self) -> ReceiptFacts | None:
+        """The facts of the ledger's receipt: `entry` is where the question was charged, or asked again.
+
+        None if public tables alone answer the question; of several inner questions, that of the first.
+        """
         return self.bill.receipt
 
     @property
@@ -223,11 +229,16 @@ class Purchase:
     released: Released
     merge: Merge | None  # which released groups each row adds up; None: each its own
 
+    @property
+    def groups(self) -> int:
+        """The number of rows of the released table."""
+        return len(self.released.keys if self.merge is None else self.merge.keys)
+
     def formulas(self) -> tuple[tuple[Formula, ...], int]:
         """Return the formula of each column over the released numbers, and how many aggregates the columns read."""
         view, used, found = self.draft.view, set[str](), list[Formula]()
         flat = [over_released(view, item.what) for item in view.items]
-        samples = dict.fromkeys(self._known(), SAMPLE) if keeps_rows(view) else {}
+        samples = dict.fromkeys(self.known(), SAMPLE) if keeps_rows(view) else {}
         for what in flat:
             names = set() if what is None else released_names(what)
             used |= names
@@ -236,7 +247,12 @@ class Purchase:
             found.append(Formula(exact=exact, what=what if enclosed else None))
         return tuple(found), len(used)
 
-    def _known(self) -> set[str]:
+    @property
+    def purchase(self) -> Purchase:
+        """This purchase."""
+        return self
+
+    def known(self) -> set[str]:
         """Return the aggregates and keys that have intervals."""
         plan, readings = self.plan, self.draft.readings
         keys = {n: key for n, key in enumerate(self.draft.keys) if key.kind == "integer"}
@@ -255,21 +271,25 @@ class Purchase:
     def _merged(self, released: Released) -> Released:
         return released if self.merge is None else released.merged(self.merge)
 
+    def table(self, shown: Released) -> list[Given]:
+        """Return the released table, with the numbers `shown`."""
+        given = self._rows if shown is self.released else self._merged(shown)
+        return _columns(self.draft, self.plan, given, self.merge)
+
     def sheet(self, formulas: tuple[Formula, ...], shown: Released) -> Sheet:
         """Return the rows of the answer with the numbers `shown`; estimates are of the numbers that were released."""
-        given = self._rows if shown is self.released else self._merged(shown)
-        columns = _columns(self.draft, self.plan, given, self.merge)
+        columns = self.table(shown)
         rows, size = run_view(self.draft.view, columns, [ROW]), len(self.draft.view.items)
         data = Rows(rows.names[:size], rows.kinds[:size], rows.columns[:size])
         read = {name for each in formulas if each.what is not None for name in each.what.columns}
         if not read:
             return Sheet(data, {})
         if shown is not self.released:
-            columns = _columns(self.draft, self.plan, self._rows, self.merge)
+            columns = self.table(self.released)
         there, places = {each.name: each.values for each in columns}, np.array(rows.columns[size], np.int64)
-        return Sheet(data, {name: self._estimate(name, there[name], places) for name in sorted(read)})
+        return Sheet(data, {name: self.estimate(name, there[name], places) for name in sorted(read)})
 
-    def _estimate(self, name: str, values: list[Any], places: Any) -> Estimate:
+    def estimate(self, name: str, values: list[Any], places: Any) -> Estimate:
         """Return the estimate of an aggregate or a key that has intervals, in the rows at `places`."""
         shown = tuple([values[place] for place in places.tolist()])
         if name[0] == "k":
@@ -292,15 +312,19 @@ class Purchase:
         return tuple(bounds_text(self.draft, self.plan.keys))
 
     def consistent(self) -> Sheet:
+        sheet = self.sheet(self.formulas()[0], self.feasible())
+        return Sheet(sheet.data, {name: self.limited(name, each) for name, each in sheet.estimates.items()})
+
+    def feasible(self) -> Released:
+        """Return the release with impossible values corrected."""
         pairs = zip(self.plan.measures, self.released.sums, strict=True)
-        shown = Released(keys=self.released.keys, sums=tuple(measure.feasible(sums) for measure, sums in pairs))
-        sheet = self.sheet(self.formulas()[0], shown)
-        limits = {n: reading.estimator(self.plan.measures) for n, reading in enumerate(self.draft.readings)}
-        cut = {
-            name: replace(each, limits=limits[int(name[1:])].possible) if each.noisy else each
-            for name, each in sheet.estimates.items()
-        }
-        return Sheet(sheet.data, cut)
+        return Released(keys=self.released.keys, sums=tuple(measure.feasible(sums) for measure, sums in pairs))
+
+    def limited(self, name: str, estimate: Estimate) -> Estimate:
+        """Return the estimate of a released number with the limits of what is possible, if it has noise."""
+        if not estimate.noisy:
+            return estimate
+        return replace(estimate, limits=self.draft.readings[int(name[1:])].estimator(self.plan.measures).possible)
 
 
 def _widths(values: list[Any], low: list[Any], high: list[Any]) -> list[float | None]:
@@ -313,4 +337,4 @@ def _columns(draft: Draft, plan: Plan, rows: Released, merge: Merge | None = Non
     """Return the released table: the keys of its rows, and each number that is read from the release."""
     keys = [[key[n] for key in rows.keys] for n in range(len(draft.keys))]
     numbers = {f"a{n}": reading.values(plan, rows, merge) for n, reading in enumerate(draft.readings)}
-    return released_table(draft, keys, numbers)
+    return released_table(draft, keys, numbers, merge)

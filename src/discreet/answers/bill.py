@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -46,11 +47,14 @@ class ReceiptFacts:
 
 @dataclass(frozen=True)
 class Bill:
-    """The cost of asking this time, the remaining budget, the facts of the receipt, and remarks."""
+    """The cost of asking this time, the remaining budget, the facts of the receipt, and remarks.
+
+    There is no receipt for what public tables alone answer: it is on no ledger.
+    """
 
     cost: Loss
     left: Remaining
-    receipt: ReceiptFacts
+    receipt: ReceiptFacts | None
     remarks: tuple[str, ...] = ()
 
     def __add__(self, other: Bill) -> Bill:
@@ -62,6 +66,13 @@ class Bill:
         return replace(self, remarks=(*self.remarks, *remarks))
 
     @property
-    def entry(self) -> int:
-        """The number of the receipt's entry in the ledger."""
-        return self.receipt.entry
+    def entry(self) -> int | None:
+        """The number of the receipt's entry in the ledger; None where there is none."""
+        return None if self.receipt is None else self.receipt.entry
+
+    @classmethod
+    def of_all(cls, bills: Sequence[Bill]) -> Bill:
+        """Return the bill of several answers. Those of one purchase have one receipt, and are paid once."""
+        once = {each.entry: each for each in bills}
+        first, *others = once.values()
+        return sum(others, start=first)

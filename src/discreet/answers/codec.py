@@ -414,8 +414,8 @@ def _reasonable(value: Any) -> None:
 
 
 def _constant(said: Any) -> Any:
-    """Read a number, or the word "integer" or "real"."""
-    if type(said) is str and said in ("integer", "real"):
+    """Read a number, or one of the words "integer", "real" and "decimal"."""
+    if type(said) is str and said in ("integer", "real", "decimal"):
         return said
     value = _bounded(rational(said)) if type(said) is str else _refuse("no constant")
     return int(value) if value.denominator == 1 else value

@@ -69,13 +69,19 @@ def _remarks(answer: Answer, margins: Frame) -> list[str]:
     noisy = [i for i, kind in enumerate(answer.kinds) if kind in ("integer", "real") and not answer.exact(i)]
     known = [i for i in noisy if any(each is not None for each in margins.data.columns[i])]
     sure = f"{show(100 * answer.confidence)} % confidence"
-    cost = "nothing: it was asked before" if answer.cost == Loss.ZERO else str(answer.cost)
+    cost = _cost(answer)
     lines = [f"± holds for each number with {sure}."] if known else []
     if len(answer) and len(known) < len(noisy):
         lines.append(f"No margin is known for: {', '.join(answer.columns[i] for i in noisy if i not in known)}.")
     lines += answer.origin.beside(answer.confidence)
     lines.append(f"Cost: {cost}. Left: {answer.left}.")
     return [*lines, *answer.origin.caps(), *answer.bill.remarks]
+
+
+def _cost(answer: Answer) -> str:
+    if answer.bill.receipt is None:
+        return "nothing: it reads public tables alone"
+    return "nothing: it was asked before" if answer.cost == Loss.ZERO else str(answer.cost)
 
 
 def remarks_text(draft: Draft, plan: Plan, confidence: Fraction) -> list[str]:

@@ -107,7 +107,8 @@ class PlannedQuestion:
         if not plan.keys:
             return []
         if plan.naming is None:
-            return [f"Groups: {plan.cells:,}, all declared; each is in the answer, also when nobody is in it."]
+            what = "all declared" if plan.listed is None else "those that can be"
+            return [f"Groups: {plan.cells:,}, {what}; each is in the answer, also when nobody is in it."]
         names = ", ".join(name for key, name in zip(plan.keys, self.draft.names, strict=True) if not key.declared)
         return [f"Groups: the values of {names} are private. {plan.naming.error.describe()}"]
 
@@ -227,7 +228,7 @@ class Explanation:
     def _numbers(self) -> str:
         rows = self.rows()
         if not rows:
-            return "It asks for keys only."
+            return "It asks for keys only." if self.cost != Loss.ZERO else "Every number has the margin 0."
         return table(["number", "clamped to", "noise", self.confidence_text, "all together"], rows)
 
 

@@ -23,6 +23,7 @@ from discreet.postprocess.intervals import interval_of, released_names
 from discreet.postprocess.table import Rows
 
 if TYPE_CHECKING:
+    from discreet.answers.answer import Purchase
     from discreet.plan.plan import Plan, Released
 
 __all__ = ["answer_read", "answer_sent"]
@@ -74,6 +75,10 @@ class SentOrigin:
     @property
     def released(self) -> Released:
         _behind("release")
+
+    @property
+    def purchase(self) -> Purchase:
+        _behind("purchase")
 
     def beside(self, confidence: Fraction) -> tuple[str, ...]:
         return self.said

@@ -17,7 +17,7 @@ from discreet.core.values.kinds import Kind
 from discreet.errors import NotUnderstood
 from discreet.sql.types import MAX_DATES, MAX_VALUE_CHARS, MAX_VALUES
 
-__all__ = ["cap", "column", "csv", "key", "name", "unit"]
+__all__ = ["cap", "column", "csv", "key", "name", "referring_unit", "unit"]
 
 
 def column(label: str, said: Any) -> Column:
@@ -216,6 +216,36 @@ def unit(said: object) -> tuple[str | None, Reference | None]:
             instead='unit = "order_id -> orders.id"',
         )
     return name(first.strip(), "a unit"), Reference(name(table, "a table"), name(column, "a column"))
+
+
+def referring_unit(said: object, references: object) -> tuple[str | None, Reference | None]:
+    """Read whose the rows of a table are: its unit; or, where it has none, that of the row of another table that it
+    refers to, by one column or several: `["order_id, item -> sales(order_id, item)"]`.
+    """
+    if references is not None and not isinstance(references, (list, tuple)):
+        raise _no_reference(references)
+    known = [_reference(each) for each in references or ()]
+    return known[0] if said is None and known else unit(said)
+
+
+def _reference(said: object) -> tuple[str, Reference]:
+    first, _, other = said.partition("->") if isinstance(said, str) else ("", "", "")
+    table, bracket, listed = other.strip().rstrip(")").partition("(")
+    if not bracket:
+        table, _, listed = other.strip().partition(".")
+    own, keys = ([each.strip() for each in text.split(",")] for text in (first, listed))
+    if "" in (*own, *keys) or len(own) != len(keys) or len({each.lower() for each in own}) < len(own):
+        raise _no_reference(said)
+    pairs = [(name(a, "a column"), name(b, "a column")) for a, b in zip(own, keys, strict=True)]
+    return pairs[0][0], Reference(name(table.strip(), "a table"), pairs[0][1], tuple(pairs[1:]))
+
+
+def _no_reference(said: object) -> NotUnderstood:
+    return NotUnderstood(
+        f"`{str(said)[:100]}` is not a reference to the key of another table.",
+        code="wrong-declaration",
+        instead='references = ["order_id, item -> sales(order_id, item)"]',
+    )
 
 
 def key(said: object) -> tuple[str, ...]:

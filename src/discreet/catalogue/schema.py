@@ -6,12 +6,12 @@ grouped by, always with all of them), or nothing (it can be filtered by, and gro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from discreet.core.loss import Budget
 from discreet.core.mechanism import ROWS
@@ -21,12 +21,24 @@ from discreet.core.values.calendar import END
 from discreet.core.values.dates import iso, midnight, whole_day
 from discreet.core.values.kinds import Kind
 from discreet.errors import NotUnderstood
-from discreet.kernel.facts import ColumnFacts, Facts, TableFacts
+from discreet.kernel.facts import ColumnFacts, Facts, PublicRows, TableFacts
 
 if TYPE_CHECKING:
     from discreet.kernel.expressions import Tree
+    from discreet.kernel.relations import Relation
 
-__all__ = ["COMPUTED", "JSON", "UNREAD", "Catalogue", "Column", "Csv", "Reference", "Table", "compares_exactly"]
+__all__ = [
+    "COMPUTED",
+    "JSON",
+    "UNREAD",
+    "Catalogue",
+    "Column",
+    "Csv",
+    "PublicGroups",
+    "Reference",
+    "Table",
+    "compares_exactly",
+]
 
 At = Callable[..., AbstractContextManager[None]]
 
@@ -74,10 +86,20 @@ class Column:
 
 @dataclass(frozen=True)
 class Reference:
-    """A key of another table."""
+    """A key of another table. `more` are further columns of the key: pairs of one that refers, and one of the key."""
 
     table: str
     column: str
+    more: tuple[tuple[str, str], ...] = ()
+
+    def pairs(self, first: str | None) -> tuple[tuple[str, str], ...]:
+        """Return all columns that refer, of which `first` is the first, each with its column of the key."""
+        return ((first or "", self.column), *self.more)
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The columns of the key."""
+        return (self.column, *(theirs for _, theirs in self.more))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +126,7 @@ class Table:
     one_row_per_unit: bool = False  # every unit has at most one row
     join_columns: tuple[Column, ...] = ()  # columns that only join: the unit, the key, and what other tables refer to
     csv: Csv | None = None  # of a CSV file, how it is written
+    public_rows: PublicRows | None = None  # of a public table: who counts its rows, once the data are open
 
     def __post_init__(self) -> None:
         names = [each.name.lower() for each in self.columns]
@@ -134,8 +157,11 @@ class Table:
             return "public"
         if self.unit is None:
             return ROWS
-        there = "" if self.unit_reference is None else f" -> {self.unit_reference.table}.{self.unit_reference.column}"
-        return f"unit {self.unit}{there}".lower()
+        if self.unit_reference is None:
+            return f"unit {self.unit}".lower()
+        own, key = zip(*self.unit_reference.pairs(self.unit), strict=True)
+        there = f".{key[0]}" if len(key) == 1 else f"({', '.join(key)})"
+        return f"unit {', '.join(own)} -> {self.unit_reference.table}{there}".lower()
 
     @property
     def facts(self) -> TableFacts:
@@ -145,7 +171,15 @@ class Table:
         }
         through = None if self.unit_reference is None else (self.unit_reference.table, self.unit_reference.column)
         unique = self.key if self.public else ()
-        return TableFacts(columns=columns, public=self.public, unique=unique, unit=self.unit, through=through)
+        return TableFacts(
+            columns=columns,
+            public=self.public,
+            unique=unique,
+            unit=self.unit,
+            through=through,
+            more=() if self.unit_reference is None else self.unit_reference.more,
+            rows=self.public_rows,
+        )
 
     @property
     def counting(self) -> Table:
@@ -309,6 +343,20 @@ def _kind(column: Column, stored: str) -> Kind:
     return "text"
 
 
+class PublicGroups(Protocol):
+    """The rows of public tables. They hold no unit, so reading them is free."""
+
+    def combinations(
+        self, relation: Relation, where: Tree | None, values: Sequence[tuple[Tree, Kind]], most: int
+    ) -> tuple[tuple[Any, ...], ...] | None:
+        """Return the distinct values of expressions, as rows are grouped by them, over a relation of public tables;
+        None where there are more than `most`, or one that is no key.
+        """
+
+    def size(self, table: str) -> int:
+        """Return how many rows a public table has."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Catalogue:
     """A data set: its tables, the budget for them all, and the analysts who may ask."""
@@ -323,6 +371,7 @@ class Catalogue:
     failures: int = 1  # of the engine, before the data set stops answering new questions
     analysts: Mapping[str, Budget] = field(default_factory=dict, hash=False)
     families: Mapping[str, Budget] = field(default_factory=dict, hash=False)
+    public_groups: PublicGroups | None = field(default=None, compare=False, repr=False)  # of the data that are open
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", neighbourhood(self.neighbours))
@@ -333,12 +382,22 @@ class Catalogue:
             )
 
     @property
+    def counted(self) -> dict[str, str]:
+        """What can be counted in each table, those of people first: `*`, or the unit where its rows have no cap."""
+        return {
+            each.name: f"DISTINCT {each.unit}" if each.unit and not each.rows_per_unit else "*"
+            for each in sorted(self.tables, key=lambda each: each.public)
+        }
+
+    @property
     def referred(self) -> set[tuple[str, str]]:
-        """The keys that other tables refer to, by table and column: each value belongs to one unit, as is declared."""
+        """The keys that other tables refer to by one column, by table and column: each value belongs to one unit, as is
+        declared.
+        """
         return {
             (each.unit_reference.table, each.unit_reference.column)
             for each in self.tables
-            if each.unit_reference is not None
+            if each.unit_reference is not None and not each.unit_reference.more
         }
 
     def stored(self, kinds: Mapping[str, Mapping[str, str]], at: At | None = None) -> Catalogue:
@@ -348,10 +407,9 @@ class Catalogue:
         for each in self.tables:
             own = each.stored(kinds[each.name], lambda *keys, name=each.name: at(name, *keys))
             with at(each.name, "unit"):
-                found.append(replace(own, unit_reference=self._reference(own, kinds)))
-        referred = [
-            (each.unit_reference.table, each.unit_reference.column) for each in found if each.unit_reference is not None
-        ]
+                found.append(self._referring(own, kinds))
+        to = [each.unit_reference for each in found if each.unit_reference is not None]
+        referred = [(each.table, column) for each in to for column in each.key]
         tables = [t.linked([c for name, c in referred if name == t.name], kinds[t.name]) for t in found]
         whole = replace(self, tables=tuple(tables))
         for each in tables:
@@ -363,19 +421,28 @@ class Catalogue:
         """Refuse a reference that may be equal to several keys."""
         through = table.unit_reference
         there = None if through is None else self.table(through.table)
-        if through is None or there is None or compares_exactly(table.any(table.unit), there.any(through.column)):
+        if through is None or there is None:
             return
-        raise NotUnderstood(
-            f"`{table.unit}` and `{through.table}.{through.column}` are stored in different ways, so it is not certain"
-            " which are the same.",
-            code="unit-unclear",
-            instead="store both as whole numbers, or both as texts, and declare no bounds",
-        )
+        for own, key in through.pairs(table.unit):
+            column = table.any(own)
+            dates = through.more and column is not None and column.kind in ("date", "timestamp")
+            if dates or not compares_exactly(column, there.any(key)):
+                said = f"`{own}` holds dates, and a key of several columns has none."
+                if not dates:
+                    said = f"`{own}` and `{through.table}.{key}` are stored in different ways, so it is not certain"
+                    said += " which are the same."
+                raise NotUnderstood(
+                    said,
+                    code="unit-unclear",
+                    instead="store both as whole numbers, or both as texts, and declare no bounds",
+                )
 
-    def _reference(self, table: Table, kinds: Mapping[str, Mapping[str, str]]) -> Reference | None:
-        """Return the key through which the unit of a table's rows is found, checked up to the table that names it."""
+    def _referring(self, table: Table, kinds: Mapping[str, Mapping[str, str]]) -> Table:
+        """Return a table with the key through which the unit of its rows is found, checked up to the table that names
+        it.
+        """
         if table.unit_reference is None:
-            return None
+            return table
         seen, at = {table.name}, table.unit_reference
         while True:
             there = self.table(at.table)
@@ -388,9 +455,13 @@ class Catalogue:
             if there.unit_reference is None:
                 break
             seen, at = seen | {there.name}, there.unit_reference
-        first = self.table(table.unit_reference.table)
+        to = table.unit_reference
+        first = self.table(to.table)
         assert first is not None
-        return Reference(first.name, first._own(table.unit_reference.column, kinds[first.name]))
+        stored = kinds[first.name]
+        more = tuple((table._own(own, kinds[table.name]), first._own(key, stored)) for own, key in to.more)
+        found = Reference(first.name, first._own(to.column, stored), more)
+        return replace(table, unit_reference=found).linked([own for own, _ in more], kinds[table.name])
 
     @property
     def read(self) -> dict[str, tuple[str, ...] | None]:
@@ -407,8 +478,9 @@ class Catalogue:
         found: dict[str, tuple[str, ...]] = {}
         for each in self.tables:
             to = [t.unit_reference for t in self.tables if t.unit_reference is not None]
-            referred = [through.column for through in to if through.table.lower() == each.name.lower()]
-            own = () if each.public else (each.unit, *each.key, *referred)
+            referred = [key for through in to if through.table.lower() == each.name.lower() for key in through.key]
+            refers = [own for own, _ in each.unit_reference.more] if each.unit_reference else []
+            own = () if each.public else (each.unit, *each.key, *refers, *referred)
             found[each.name] = tuple(name for name in own if name is not None)
         return found
 

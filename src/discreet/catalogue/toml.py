@@ -19,7 +19,7 @@ from discreet.errors import NotUnderstood, Place, Refusal
 __all__ = ["CatalogueFile", "read"]
 
 DATASET = ("name", "source", "budget", "neighbours", "ledger", "unit", "failures")
-TABLE = ("unit", "rows_per_unit", "groups_per_unit", "columns", "public", "key", "csv")
+TABLE = ("unit", "rows_per_unit", "groups_per_unit", "columns", "public", "key", "references", "csv")
 MAX_FILE_CHARS = 1 << 22  # characters of a catalogue
 WRITTEN = "texts are in quotes, numbers have a decimal point; docs/catalogue.md shows a catalogue"
 
@@ -193,8 +193,8 @@ class CatalogueFile:
         section = self._section(tables, "tables", name)
         self._known(section, TABLE, "tables", name)
         columns = self._section(section, "tables", name, "columns")
-        with self.at("tables", name, "unit"):
-            unit, through = declarations.unit(section.get("unit"))
+        with self.at("tables", name, "unit" if "unit" in section else "references"):
+            unit, through = declarations.referring_unit(section.get("unit"), section.get("references"))
         with self.at("tables", name, "key"):
             key = declarations.key(section.get("key"))
         with self.at("tables", name, "public"):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.answers.formats import answer_csv, answer_json, answer_stream, explanation_json
 from discreet.cli.progress import counting, percent, ticking
+from discreet.core.loss import Loss
 from discreet.core.values.dates import iso
 from discreet.errors import NotUnderstood
 
@@ -85,12 +86,9 @@ def _question(parser: argparse.ArgumentParser) -> None:
 
 def _ask(options: argparse.Namespace) -> None:
     texts = [_text(each) for each in options.question]
-    if options.epsilon is None and options.within is None and not options.reuse:
-        raise NotUnderstood(
-            "say what the answer may cost (epsilon), or how exact it must be (within).",
-            code="no-terms",
-            instead="--epsilon 0.5, or --within 25 for ±25 at 95 %, or --within 2%",
-        )
+    unsaid = options.epsilon is None and options.within is None and not options.reuse
+    if unsaid and len(texts) > 1:
+        raise _no_terms()
     _alone(options, "reuse", "delta", "plot")
     if len(texts) > 1 and options.format in ("csv", "arrow"):
         raise NotUnderstood(
@@ -105,7 +103,9 @@ def _ask(options: argparse.Namespace) -> None:
     if options.plot:
         _drawable(options.plot)
     with load(options.catalogue, options.marks) as curator:
-        if options.plot and not curator.explain(texts[0], **_wanted(options), analyst=options.analyst).draft.readings:
+        if unsaid and curator.explain(texts[0], **_wanted(options), analyst=options.analyst).cost != Loss.ZERO:
+            raise _no_terms()  # only what public tables alone answer needs no cost
+        if options.plot and not curator.explain(texts[0], **_wanted(options), analyst=options.analyst).rows():
             raise NotUnderstood(
                 "there would be no number to draw.", code="no-number", instead="leave --plot out, or add COUNT(*)"
             )
@@ -118,6 +118,14 @@ def _ask(options: argparse.Namespace) -> None:
         _print(answers, options)
     if options.plot:
         _draw(answers[0], options.plot)
+
+
+def _no_terms() -> NotUnderstood:
+    return NotUnderstood(
+        "say what the answer may cost (epsilon), or how exact it must be (within).",
+        code="no-terms",
+        instead="--epsilon 0.5, or --within 25 for ±25 at 95 %, or --within 2%",
+    )
 
 
 def _explain(options: argparse.Namespace) -> None:

@@ -8,7 +8,8 @@
 A class takes part by naming itself (`@recorded("laplace law/1")`); its fields are written. Reading looks a name up in
 the list of those classes and calls their constructors, which check their arguments as for any other caller: nothing
 that the text names is ever imported or evaluated. A name once given keeps its meaning; a class whose fields change
-takes the next number.
+takes the next number, unless the new field is left out wherever it has its default: then what could be said before is
+written as it was.
 
 Values are null, true, false, whole numbers, text, {"q": "1/10"} for a rational, {"d": "2024-01-31"} for a date,
 {"t": "2024-01-31T10:30:00"} for a timestamp, a list for a tuple, and {"is": name, field: value, …} for a thing. Equal
@@ -20,7 +21,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from datetime import date, datetime
 from fractions import Fraction
 from importlib import import_module
@@ -36,6 +37,7 @@ MAX_RATIONAL_BITS = 4000  # bits of a numerator or denominator
 RATIONAL = re.compile(r"(-?[0-9]{1,1250})(/[0-9]{1,1250})?")
 
 _forms: dict[type, list[tuple[str, str]]] = {}  # for each class the parts of its text, in order: a text, a field
+_left_out: dict[type, dict[str, Any]] = {}  # for each class the fields that are left out, and where: their defaults
 _kinds: dict[str, type] = {}
 _words: set[type] = set()
 
@@ -49,12 +51,17 @@ def lazy_module(module: str) -> None:
     _later.append(module)
 
 
-def recorded(name: str) -> Callable[[K], K]:
-    """Return a decorator that gives a frozen dataclass its unique name in records."""
+def recorded(name: str, later: tuple[str, ...] = ()) -> Callable[[K], K]:
+    """Return a decorator that gives a frozen dataclass its unique name in records.
+
+    Fields that are named `later` came after the others: each is left out of a record where it has its default.
+    """
 
     def register(kind: K) -> K:
         if name in _kinds or not re.fullmatch(r"[a-z -]+/[0-9]+", name) or not is_dataclass(kind):
             raise TypeError(f"{name!r} cannot name {kind.__name__} in records")
+        defaults = {each.name: each.default for each in fields(kind) if each.default is not MISSING}
+        _left_out[kind] = {each: defaults[each] for each in later}
         places = sorted([*(field.name for field in fields(kind)), "is"])
         _forms[kind] = [(f'"{place}":' + (f'"{name}"' if place == "is" else ""), place) for place in places]
         _kinds[name] = kind
@@ -117,13 +124,21 @@ def _down(value: Any) -> str:
     if kind is Fraction:
         return f'{{"q":"{text_of(value)}"}}'
     if kind in _forms:
-        parts = [text if place == "is" else text + _down(getattr(value, place)) for text, place in _forms[kind]]
+        without = _left_out[kind]
+        said = [(text, None if place == "is" else getattr(value, place), place) for text, place in _forms[kind]]
+        parts = [
+            text if place == "is" else text + _down(each)
+            for text, each, place in said
+            if place not in without or each is not without[place]
+        ]
         return "{" + ",".join(parts) + "}"
     if kind is tuple:
         return "[" + ",".join([_down(part) for part in value]) + "]"
     if kind is str or kind in _words:
         return encode_basestring_ascii(value)
-    if value is None or kind in (bool, int):
+    if kind is int:
+        return str(value)
+    if value is None or kind is bool:
         return json.dumps(value)
     if kind is date or (kind is datetime and value.tzinfo is None):
         return f'{{"{"d" if kind is date else "t"}":"{value.isoformat()}"}}'
@@ -134,17 +149,17 @@ def _down(value: Any) -> str:
     )
 
 
+_PLAIN: dict[str, Callable[[str], Any]] = {"q": rational, "d": date.fromisoformat, "t": datetime.fromisoformat}
+
+
 def _up(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(_up(part) for part in value)
     if not isinstance(value, dict):
         return value
-    if value.keys() == {"q"}:
-        return rational(value["q"])
-    if value.keys() == {"d"}:
-        return date.fromisoformat(value["d"])
-    if value.keys() == {"t"}:
-        return datetime.fromisoformat(value["t"])
+    if len(value) == 1 and "is" not in value:
+        ((name, text),) = value.items()
+        return _PLAIN[name](text)
     name = value.pop("is")
     if name not in _kinds:
         for module in _later:

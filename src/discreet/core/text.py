@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from fractions import Fraction
 from unicodedata import combining, east_asian_width
 
-__all__ = ["show", "table"]
+__all__ = ["did_you_mean", "show", "table"]
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]], right: str = "") -> str:
@@ -33,6 +34,17 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[object]], right: str = "
 def _width(text: str) -> int:
     """Return the columns that a text takes on a terminal: wide letters take two, those that combine none."""
     return sum(0 if combining(each) else 2 if east_asian_width(each) in "WF" else 1 for each in text)
+
+
+def did_you_mean(name: str, names: Iterable[str], otherwise: str) -> str:
+    """Return the question whether one of `names` was meant by `name`, if one is much like it; else `otherwise`.
+
+    >>> did_you_mean("wrad", ["ward", "cost"], "declared: ward, cost")
+    'did you mean `ward`?'
+    """
+    known = {each.lower(): each for each in names}
+    close = get_close_matches(name.lower()[:100], [each[:100] for each in known], n=1, cutoff=0.6)
+    return f"did you mean `{known.get(close[0], close[0])}`?" if close else otherwise
 
 
 def show(value: Fraction | float | None, digits: int = 6) -> str:

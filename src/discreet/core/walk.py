@@ -44,13 +44,18 @@ class Node(Generic[N]):
             waiting += reversed(here.children)
 
     def fold(self, by: Callable[[N, list[T]], T]) -> T:
-        """Compute a value from the leaves up: `by` gets a node and the values of its children, once for each node."""
+        """Compute a value from the leaves up: `by` gets a node and the values of its children, once for each node
+        that has any.
+        """
         known: dict[int, tuple[N, T]] = {}  # with the nodes themselves, so that no two have one id
 
         def of(part: N) -> T:
-            if id(part) not in known:
-                known[id(part)] = part, by(part, list(map(of, part.children)))
-            return known[id(part)][1]
+            if not part.children:
+                return by(part, [])
+            found = known.get(id(part))
+            if found is None:
+                found = known[id(part)] = part, by(part, list(map(of, part.children)))
+            return found[1]
 
         return of(cast("N", self))
 

@@ -35,8 +35,10 @@ from discreet.ledger.failures import Unanswered
 from discreet.ledger.ledger import Ledger
 from discreet.plan.compile.alternatives import alternatives
 from discreet.plan.compile.compiler import compile
-from discreet.plan.draft import Draft
-from discreet.plan.output import check_output
+from discreet.plan.compile.compose import compose
+from discreet.plan.draft import Draft, Question
+from discreet.plan.output import check_composite, check_output
+from discreet.postprocess.public import Reader
 from discreet.procedures import auto_bounds
 from discreet.sql.parameters import Parameters, Params
 from discreet.sql.parser.parse import parse
@@ -55,7 +57,7 @@ class Curator:
         self.engine, self.ledger, self.coins = engine, ledger, coins
         self._history = History(ledger, self.catalogue.name)
         # and how much work each was
-        self._drafts = Recent[Any, tuple[tuple[Draft, int], Catalogue]](MAX_CACHED_QUESTIONS)
+        self._drafts = Recent[Any, tuple[tuple[Question, int], Catalogue]](MAX_CACHED_QUESTIONS)
         self._assumed = (self.catalogue, auto_bounds.with_assumed_bounds(self.catalogue))
 
     @property
@@ -164,7 +166,7 @@ class Curator:
 
     def draft(self, sql: str, params: Params = None) -> Draft:
         """Return the draft of a question with these parameters; the last few drafts are cached."""
-        return self.worked(sql, params)[0]
+        return self.worked(sql, params)[0].alone
 
     def assumed(self, catalogue: Catalogue) -> Catalogue:
         """Return a catalogue with assumed bounds for the columns whose bounds are to be found in the data."""
@@ -172,22 +174,31 @@ class Curator:
             self._assumed = (catalogue, auto_bounds.with_assumed_bounds(catalogue))
         return self._assumed[1]
 
-    def worked(self, sql: str, params: Params, catalogue: Catalogue | None = None) -> tuple[Draft, int]:
-        """Return the draft of a question, and the steps of work that compiling takes, also if it is cached."""
-        catalogue = catalogue or self.assumed(self.catalogue)
+    def worked(
+        self, sql: str, params: Params, catalogue: Catalogue | None = None, public: Reader | None = None
+    ) -> tuple[Question, int]:
+        """Return a question, compiled, and the steps of work that compiling takes, also if it is cached.
+
+        `public` reads the public tables of the snapshot whose catalogue this is.
+        """
+        catalogue, public = catalogue or self.assumed(self.catalogue), public or self.engine.latest.public
         key = (sql, Parameters.of(params).key, id(catalogue)) if isinstance(sql, str) else None
         # The catalogue is kept beside the draft, so that no other one can have its identity.
-        return self._drafts.get(key, lambda: (self.compiled(sql, params, catalogue), catalogue))[0]
+        return self._drafts.get(key, lambda: (self.compiled(sql, params, catalogue, public), catalogue))[0]
 
     @staticmethod
-    def compiled(question: str | Select, params: Params, catalogue: Catalogue) -> tuple[Draft, int]:
-        """Return the draft of a question, and the steps of work that compiling took."""
+    def compiled(question: str | Select, params: Params, catalogue: Catalogue, public: Reader) -> tuple[Question, int]:
+        """Return a question, compiled, and the steps of work that compiling took."""
         with work.limited_work() as steps:
             if isinstance(question, Select):
                 select = question
             else:
-                select = parse(question, Parameters.of(params))
+                select = parse(question, Parameters.of(params), catalogue.counted)
                 work.spend(work.LETTER * len(question))
+            select, whole = compose(select, catalogue, public)
+            if whole is not None:
+                check_composite(whole)
+                return whole, steps.done
             draft = alternatives(compile(select, catalogue))
             work.spend(work.NUMBER * len(draft.readings), draft.view.place)  # it may be asked for within a margin
             check_output(draft)

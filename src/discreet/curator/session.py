@@ -18,7 +18,7 @@ from discreet.ledger.receipt import Receipt
 from discreet.plan.codec import encode, read
 from discreet.plan.plan import Plan, Released
 from discreet.plan.terms import read_terms
-from discreet.procedures import batch, single
+from discreet.procedures import batch, question
 from discreet.procedures.procedure import Context, Procedure, Purchase, Sold
 from discreet.sql.parameters import Params
 
@@ -82,7 +82,7 @@ class Session:
         wanted = read_terms(
             epsilon=epsilon, within=within, confidence=confidence, delta=asked.get("delta"), default=tenth
         )
-        return single.explain(context.draft(sql, asked.get("params")), wanted, context)
+        return question.explain(sql, asked.get("params"), wanted, context)
 
     def explain_many(self, questions: Iterable[str], **asked: Unpack[BatchOptions]) -> Explanations:
         """Explain the cost of `ask_many`; see `Curator.explain_many`."""
@@ -111,8 +111,8 @@ class Session:
             paid=lambda: curator.earlier(version()),
             left=lambda: curator.ledger.left_to(self.analyst),
             remarks=curator.remarks(),
-            worked=lambda sql, params: curator.worked(sql, params, catalogue),
-            compiled=lambda question, params, known: curator.compiled(question, params, known)[0],
+            worked=lambda sql, params: curator.worked(sql, params, catalogue, snapshot.public),
+            compiled=lambda question, params, known: curator.compiled(question, params, known, snapshot.public)[0],
         )
 
     def run(self, procedure: Callable[[Context], Procedure[T]]) -> T:
@@ -199,13 +199,14 @@ def _runs(plan: Plan, snapshot: Snapshot) -> bool:
 def _asking(sql: str, reuse: bool, asked: AskOptions, context: Context) -> Procedure[Answer]:
     """Return the procedure of one question."""
     epsilon, within, confidence = _costs(asked)
-    default, params = Fraction(1) if reuse else None, asked.get("params")
+    params, unsaid = asked.get("params"), epsilon is None and within is None
+    default = Fraction(1) if reuse or (unsaid and question.costs_nothing(sql, params, context)) else None
     wanted = read_terms(
         epsilon=epsilon, within=within, confidence=confidence, delta=asked.get("delta"), default=default
     )
     if reuse:
-        return single.ask_free(sql, params, wanted, context, or_buy=epsilon is not None or within is not None)
-    return single.ask(sql, params, wanted, context)
+        return question.ask_free(sql, params, wanted, context, or_buy=epsilon is not None or within is not None)
+    return question.ask(sql, params, wanted, context)
 
 
 def _costs(asked: BatchOptions) -> tuple[Number | None, Number | None, Number]:

@@ -121,6 +121,12 @@ class Snapshot(Protocol):
     def version(self) -> str:
         """The name of this state in the ledger: a random one, which says nothing about rows."""
 
+    def public(self, select: str, most: int) -> tuple[list[tuple[str, str]], list[tuple[Any, ...]]]:
+        """Run a SELECT over the public tables alone; return its columns with their types, and at most `most` + 1 rows.
+
+        The text is written from the tree of a question, and names public tables only.
+        """
+
     def sql(self, plan: Plan) -> str:
         """Return the SQL that `plan` runs."""
 

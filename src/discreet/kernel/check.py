@@ -14,6 +14,7 @@ import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol
 
 from discreet.core.contribution import ContributionBounds
@@ -39,7 +40,7 @@ from discreet.kernel.ownership import MAX_MEETING, MAX_REPEATED, Ownership, equa
 from discreet.kernel.plan import Key, Measure, Plan
 from discreet.kernel.ranges import Width, fitting, widths
 from discreet.kernel.relations import trees_of
-from discreet.kernel.types import MAX_LETTERS, family, in_steps, letters_made, listed, typed
+from discreet.kernel.types import MAX_LETTERS, counts, family, in_steps, letters_made, listed, typed
 from discreet.kernel.verdict import OWNER, Rejected
 
 __all__ = ["Certificate", "certify", "check"]
@@ -106,6 +107,7 @@ def _certified(plan: Plan, facts: Facts, neighbours: Neighbours) -> Certificate:
     rows.tests(plan.where)
     for key in plan.keys:
         _key(key, rows)
+    groups = _groups(plan)
     for each in plan.measures:
         _reads(each.exact, rows)
     _unit(plan.caps, rows)
@@ -113,7 +115,7 @@ def _certified(plan: Plan, facts: Facts, neighbours: Neighbours) -> Certificate:
         raise Rejected("the texts that are made of one row are longer than is bounded")
     if plan.neighbours is not neighbours:
         raise Rejected("a plan is for other neighbours than the data set has")
-    added = tuple(_release(plan, measure, mechanism, rows) for measure, mechanism in _pairs(plan))
+    added = tuple(_release(plan, measure, mechanism, rows, groups) for measure, mechanism in _pairs(plan))
     found = fitting(widths(plan.table, plan.caps, plan.keys, [each.exact for each in plan.measures]))
     if any(not key.declared for key in plan.keys) != (plan.naming is not None):
         raise Rejected("private keys have no threshold")
@@ -154,13 +156,34 @@ def _key(key: Key, rows: Ownership) -> None:
         fits = key.tree.kind == "integer" and (days or key.kind == "integer") and low <= high and within
     else:
         fits = not days and found in (family(key.kind), "?") and key.tree.kind in (key.kind, None)
-    if not fits:
+    if not fits or type(key.null) is not bool or (key.null and not key.declared):
         raise Rejected("a key is not of the kind that it says")
     values = key.values or ()
     if len(set(values)) < len(values) or (key.values is not None and key.span is not None):
         raise Rejected("a group is declared twice")
     if not listed(values, key.kind):
         raise Rejected("a group is declared that no row is compared with")
+
+
+def _groups(plan: Plan) -> int | None:
+    """The number of groups that are released; None where keys are private. Reject a list of groups that are none.
+
+    Given    groups are listed by their places among all combinations of the values of the keys.
+    Promise  each is a combination, once, so that there is one number for each, and of its own rows.
+    Because  the places grow, the first is not negative, and the last is of a combination. Which groups are listed
+             depends on no row: the list is part of the plan. Rows of other groups take part of the room of their unit,
+             and are in no number.
+    """
+    private, listed = any(not key.declared for key in plan.keys), plan.listed
+    every = math.prod(key.size for key in plan.keys)
+    if listed is None:
+        return None if private else every
+    whole = type(listed) is tuple and all(type(each) is int for each in listed)
+    if private or not whole or not listed or listed[0] < 0 or listed[-1] >= every:
+        raise Rejected("a group is listed that is no group")
+    if not all(a < b for a, b in pairwise(listed)):
+        raise Rejected("a group is listed twice")
+    return len(listed)
 
 
 def _reads(exact: ExactData, rows: Ownership) -> None:
@@ -175,6 +198,11 @@ def _number(tree: Tree, rows: Ownership) -> None:
 
 
 def _sums(exact: RowSums, rows: Ownership) -> None:
+    """Reject sums that are not of whole numbers, in whole grains, or are of values that are not read."""
+    terms = [term for form in exact.forms for term in form.items()]
+    whole = all(type(weight) is int and len(powers) <= len(exact.values) for powers, weight in terms)
+    if not whole or type(exact.grain) is not int or exact.grain < 1:
+        raise Rejected("what is counted is not of the kind that it says")
     for each in exact.values:
         typed(each.of, rows.kinds)
         if each.step is not None:
@@ -202,7 +230,12 @@ def _listed(exact: ValueCounts | RegionCounts, rows: Ownership) -> None:
 
 
 def _regions(exact: RegionCounts, rows: Ownership) -> None:
+    """Reject regions of which two are the same, or that are combined as another number of them."""
     _listed(exact, rows)
+    many = len(exact.conditions)
+    apart = not many or all(len(each) == many and set(each) <= {"0", "1"} for each in exact.values)
+    if not apart or exact.strategy.cells != len(exact.values):
+        raise Rejected("what is counted is not of the kind that it says")
     for each in exact.conditions:
         rows.tests(each)
 
@@ -226,19 +259,18 @@ def _unit(caps: ContributionBounds, rows: Ownership) -> None:
     sure = (rows.rows or rows.once) if caps.unit is None else caps.unit in rows.owners
     if rows.public or not sure:
         raise Rejected("contributions are bounded by something that is not the unit")
-    if caps.unit is not None and (caps.most_groups < 1):
+    if not counts(caps.rows, caps.groups) or (caps.unit is not None and caps.most_groups < 1):
         raise Rejected("contributions are not bounded")
     if rows.repeated > MAX_MEETING * MAX_REPEATED:
         raise Rejected("rows of one unit meet too often")
 
 
-def _release(plan: Plan, measure: Measure, mechanism: Mechanism, rows: Ownership) -> Contribution:
+def _release(plan: Plan, measure: Measure, mechanism: Mechanism, rows: Ownership, groups: int | None) -> Contribution:
     exact, grouped = measure.exact, bool(plan.keys)
     units = type(exact) is DistinctCount and _counts_units(exact.of, rows)
     added = contribution(exact, plan.caps, grouped=grouped, counts_units=units)
     if added.total < 1:
         raise Rejected("contributions are not bounded")
-    groups = math.prod(key.size for key in plan.keys) if all(key.declared for key in plan.keys) else None
     given = releases.Given(exact=exact, added=added, neighbours=plan.neighbours, grouped=grouped, groups=groups)
     releases.released(mechanism, given)
     return added

@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import product
 from typing import Any, Protocol
 
@@ -219,6 +220,7 @@ def _enclosed(terms: dict[tuple[int, ...], int], boxes: Sequence[tuple[int, int]
     return min(whole) // share, -(-max(whole) // share)
 
 
+@lru_cache(1024)
 def _bernstein(power: int, degree: int, i: int, low: int, high: int) -> int:
     """Bernstein coefficient i, of a degree, of x^power on [low, high], times C(degree, power): the blossom of x^power
     with i ends at `high`.

@@ -8,10 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from discreet.core.values.kinds import Kind
+from discreet.kernel.expressions import Tree
+from discreet.kernel.relations import JoinInput
 
-__all__ = ["ColumnFacts", "Facts", "TableFacts"]
+__all__ = ["ColumnFacts", "Facts", "PublicRows", "TableFacts"]
+
+
+class PublicRows(Protocol):
+    """The rows of the public tables of a data set. Nobody is in them, so counting them is free."""
+
+    def most(self, part: JoinInput, where: Tree | None, keys: tuple[Tree, ...]) -> int | None:
+        """Return how many rows of a public join input that meet a condition are equal in all keys, at most, however
+        these are compared; rows of which a key is NULL are equal to none. None if that is not known.
+        """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +39,9 @@ class TableFacts:
     """A table. Its rows are public; or each is a unit; or belong to the unit in the column `unit`.
 
     With `through`, the column `unit` holds a key of another table instead, whose row says whose the row is: a table
-    and a column of which no two units share a value. No two rows of a public table share the columns `unique`.
+    and a column of which no two units share a value. With `more`, the key has more columns: pairs of one of this table
+    and one of the other, and no two units share all of their values. No two rows of a public table share the columns
+    `unique`, and `rows` counts those that a condition does not tell apart.
     """
 
     columns: Mapping[str, ColumnFacts]
@@ -35,6 +49,8 @@ class TableFacts:
     unique: tuple[str, ...] = ()
     unit: str | None = None
     through: tuple[str, str] | None = None
+    more: tuple[tuple[str, str], ...] = ()
+    rows: PublicRows | None = None
 
 
 Facts = Mapping[str, TableFacts]  # by the names of tables

@@ -9,7 +9,7 @@ Given    every row of a table that is not public belongs to the unit in its unit
 Promise  every row of a relation that passes depends on the rows of one unit and on public tables only, and each column
          in `owners` holds that unit, unchanged and in its stored type; or every row is a unit itself (`rows`); or it is
          public, and depends on public tables alone. A unit has at most `often` rows for each that is stored of it in
-         some table, and at most `most` in all, if that is not None.
+         some table, and at most `most` in all, if that is not None; a public relation has at most `most`.
 Because  of the rule of each node, below. A node of another kind is rejected.
 """
 
@@ -21,8 +21,8 @@ from itertools import chain
 from typing import Any
 
 from discreet.core.values.kinds import Kind
-from discreet.kernel.expressions import Field, Tree, conjuncts, fields
-from discreet.kernel.facts import ColumnFacts, Facts
+from discreet.kernel.expressions import Field, Tree, conjunction, conjuncts, fields
+from discreet.kernel.facts import ColumnFacts, Facts, PublicRows
 from discreet.kernel.relations import (
     ComputedColumn,
     Join,
@@ -30,18 +30,22 @@ from discreet.kernel.relations import (
     PerUnit,
     Projection,
     Relation,
+    RowValue,
     UnionAll,
     UnitAggregate,
     UnitLimit,
+    UnitWindow,
+    Windowed,
 )
-from discreet.kernel.types import family, in_steps, of_kind, typed
+from discreet.kernel.types import ROWS, counts, family, in_steps, of_kind, typed
 from discreet.kernel.verdict import Rejected
 
-__all__ = ["MAX_MEETING", "MAX_REPEATED", "Ownership", "equalities", "ownership_of"]
+__all__ = ["MAX_MEETING", "MAX_REPEATED", "SCANNED", "Ownership", "equalities", "matching_rows", "ownership_of"]
 
 MAX_MEETING = 1_000_000  # joined rows of one unit, where each side has a limit
 MAX_REPEATED = 10  # joined rows for each row of a side without one
 SCANNED = 1000  # what a public relation counts for that is compared with each row of a unit
+LOOKED_THROUGH = 10_000_000  # rows of a public relation that are counted by their keys
 
 Pairs = frozenset[tuple[Field, Field]]
 
@@ -67,8 +71,10 @@ class Ownership:
     most: int | None = None
     often: int = 1
     limits: Mapping[str, int] = field(default_factory=dict)  # columns, and how many rows may share a value of each
-    unique: tuple[str, ...] = ()  # of a public relation: columns that tell its rows apart
-    unit_reference: tuple[tuple[str, tuple[str, str]], ...] = ()  # a column, and a key that says whose a row is
+    unique: tuple[str, ...] = ()  # columns that tell its rows apart, or those of each unit
+    public_rows: PublicRows | None = None  # of a public relation: who counts its rows
+    refers_to: str = ""  # a table whose row says whose a row is
+    unit_reference: tuple[tuple[str, str], ...] = ()  # … pairs of a column, and one of the key of that table
     origins: Mapping[str, Origin] = field(default_factory=dict)
 
     @property
@@ -168,11 +174,16 @@ def _table(name: str, facts: Facts) -> Ownership:
     origins = {each: Origin(table=name, name=each, facts=stored) for each, stored in table.columns.items()}
     kinds = {each: stored.kind for each, stored in table.columns.items()}
     if table.public:
-        return Ownership(kinds=kinds, public=True, unique=table.unique, origins=origins)
+        every = JoinInput(source=name, how="first", names=())
+        most = None if table.rows is None else table.rows.most(every, None, ())
+        return Ownership(
+            kinds=kinds, public=True, most=most, unique=table.unique, public_rows=table.rows, origins=origins
+        )
     if table.unit is None:
         return Ownership(kinds=kinds, rows=True, most=1, origins=origins)
     if table.through is not None:
-        return Ownership(kinds=kinds, unit_reference=((table.unit, table.through),), origins=origins)
+        pairs = (table.unit, table.through[1]), *table.more
+        return Ownership(kinds=kinds, refers_to=table.through[0], unit_reference=pairs, origins=origins)
     return Ownership(kinds=kinds, owners=frozenset({table.unit}), origins=origins)
 
 
@@ -214,7 +225,9 @@ def _copied(made: ComputedColumn, origins: Mapping[str, Origin]) -> Origin | Non
 
 
 def _per_unit(relation: PerUnit, facts: Facts, _: Pairs) -> Ownership:
-    """Aggregates of each unit. Because  each row is made of rows that share the unit; without keys, a unit has one."""
+    """Aggregates of each unit. Because  each row is made of rows that share the unit; without keys, a unit has one, and
+    with keys one for all rows that share them.
+    """
     found = ownership_of(relation.source, facts, equalities(relation.where))
     found.tests(relation.where)
     if relation.unit not in found.owners:
@@ -223,7 +236,9 @@ def _per_unit(relation: PerUnit, facts: Facts, _: Pairs) -> Ownership:
         _total(each, found)
     kept = _computed(found, relation.keys, relation.unit, relation.called)
     kinds = _distinct(kept.kinds.items(), ((each.name, each.kind) for each in relation.totals))
-    return replace(kept, kinds=kinds) if relation.keys else replace(kept, kinds=kinds, once=True, most=1, often=1)
+    if not relation.keys:
+        return replace(kept, kinds=kinds, once=True, most=1, often=1)
+    return replace(kept, kinds=kinds, unique=tuple(each.name for each in relation.keys))
 
 
 def _total(total: UnitAggregate, found: Ownership) -> None:
@@ -236,7 +251,7 @@ def _total(total: UnitAggregate, found: Ownership) -> None:
         fits = of in "nb?" and said == "n"
     else:
         fits = of in (said, "?") and total.of is not None and of_kind(total.of, total.kind)
-    if not fits or total.low > total.high:
+    if not fits or total.low > total.high or not counts(total.most):
         raise Rejected("an aggregate within a unit is not what it says")
     in_steps(total.low, total.high, total.step)
 
@@ -247,7 +262,8 @@ def _union(relation: UnionAll, facts: Facts, _: Pairs) -> Ownership:
     """
     parts = [ownership_of(each, facts) for each in relation.parts]
     shapes = {(each.columns, each.owners, each.public) for each in parts}
-    if len(shapes) != 1 or any(each.rows for each in parts):
+    plain = all(type(each) is Projection for each in relation.parts)  # what engines put together
+    if len(shapes) != 1 or not plain or any(each.rows for each in parts):
         raise Rejected("relations are put together whose rows are not about units in one way")
     first = parts[0]
     unit = next(iter(first.owners), "")
@@ -264,14 +280,17 @@ def _union(relation: UnionAll, facts: Facts, _: Pairs) -> Ownership:
 
 def _unit_limit(relation: UnitLimit, facts: Facts, _: Pairs) -> Ownership:
     """Some rows of each unit. Because  the choice is among rows that share the unit, or the key that says whose they
-    are, or a key that other tables refer to, so that no two units share it. A filter above says nothing of the rows
-    that are chosen from.
+    are, or a key that other tables refer to, so that no two units share it. A column of a key that has several may be
+    shared by units, so nothing is chosen by it. A filter above says nothing of the rows that are chosen from.
     """
     found = ownership_of(relation.source, facts)
     found.require_columns({relation.unit, *relation.columns})
-    referred = [each.through[1] for each in facts.values() if each.through and each.through[0] == relation.source]
-    if relation.unit not in {*found.owners, *dict(found.unit_reference), *referred}:
+    told = [each for each in facts.values() if each.through and each.through[0] == relation.source and not each.more]
+    refers = dict(found.unit_reference) if len(found.unit_reference) == 1 else {}
+    if relation.unit not in {*found.owners, *refers, *(each.through[1] for each in told if each.through)}:
         raise Rejected("rows are chosen among those of several units")
+    if not counts(relation.most):
+        raise Rejected("contributions are not bounded")
     names = {relation.unit, *relation.columns}
     origins = {name: each for name, each in found.origins.items() if name in names}
     kinds = {name: found.kinds[name] for name in sorted(names)}
@@ -284,6 +303,58 @@ def _unit_limit(relation: UnitLimit, facts: Facts, _: Pairs) -> Ownership:
     )
 
 
+def _unit_window(relation: UnitWindow, facts: Facts, _: Pairs) -> Ownership:
+    """The rows of each unit, with windows over them.
+
+    Because  each row is a row of the source, beside values that are computed of rows that share its unit: every window
+             is over the unit, whatever it is divided by further. Rows that its order does not tell apart are ordered by
+             their own columns and a secret hash of these, and nothing else of them is read: so what a unit gives
+             depends on its rows alone, whatever other rows an engine reads before or after them. A filter above says
+             nothing of the rows that are compared.
+    """
+    found = ownership_of(relation.source, facts)
+    names = {relation.unit, *relation.columns}
+    found.require_columns(names)
+    if relation.unit not in found.owners:
+        raise Rejected("rows are compared with those of other units")
+    own = replace(found, kinds={name: found.kinds[name] for name in sorted(names)})
+    for each in relation.windows:
+        _window(each, own)
+    return replace(
+        own,
+        kinds=_distinct(own.kinds.items(), ((each.name, each.value.kind) for each in relation.windows)),
+        owners=found.owners & names,
+        origins={name: each for name, each in found.origins.items() if name in names},
+        limits={},
+        unique=(),
+    )
+
+
+def _window(window: Windowed, found: Ownership) -> None:
+    """Reject a window whose values are not what it says, or that reads anything else than the columns of its rows."""
+    WINDOWED[type(window.value)](window.value, found)
+    for tree in (*window.by, *(each.by for each in window.order)):
+        if typed(tree, found.kinds) == "?":
+            raise Rejected("a window is not what it says")
+    start, end = (None, None) if window.frame is None else window.frame
+    ends = [each for each in (start, end) if each is not None]
+    whole = all(type(each) is int and abs(each) < ROWS for each in ends) and ends == sorted(ends)
+    if not whole or any(each.function == "distinct" for each in window.value.unit_aggregates):
+        raise Rejected("a window is not what it says")
+
+
+def _row_value(value: RowValue, found: Ownership) -> None:
+    """Reject a value of another row that is not the kind of value that it says."""
+    for tree in value.trees:
+        if tree is not None and (typed(tree, found.kinds) not in (family(value.kind), "?") or tree.kind != value.kind):
+            raise Rejected("a window is not what it says")
+    if (value.of is None and value.kind != "integer") or not counts(value.offset):
+        raise Rejected("a window is not what it says")
+
+
+WINDOWED: dict[type, Callable[[Any, Ownership], None]] = {UnitAggregate: _total, RowValue: _row_value}
+
+
 def _join(relation: Join, facts: Facts, equal: Pairs) -> Ownership:
     """Relations side by side.
 
@@ -291,7 +362,7 @@ def _join(relation: Join, facts: Facts, equal: Pairs) -> Ownership:
              stored type, or refers to a joined row of which that is true: so rows of one unit meet, and those of public
              tables. A relation that may lack a row, or only tests, is joined by conditions of its own. Where every row
              is a unit, or no unit has two, that stays true only if each other relation is public and gives each row at
-             most one row.
+             most one row. A row of a unit that meets several public rows is several rows of that unit.
     """
     parts = [_named(each, ownership_of(each.source, facts)) for each in relation.parts]
     if not parts:
@@ -311,12 +382,12 @@ def _join(relation: Join, facts: Facts, equal: Pairs) -> Ownership:
             raise Rejected("rows of different units may be joined")
     classes = Classes(pairs, origins)
     owners = _owners(0, parts, inner, classes) if units else frozenset()
-    alone = all(n == 0 or _at_most_one(relation.parts[n], parts[n], origins) for n in shown)
+    alone = all(n == 0 or _matching(relation.parts[n], parts[n], origins) == 1 for n in shown)
     if (units and not owners and not first.rows) or (first.rows and not alone):
         raise Rejected("the unit of joined rows is not known")
     alike = {name for n in inner for name in parts[n].columns if any(classes.same(name, each) for each in owners)}
     kinds = {name: kind for n in shown for name, kind in parts[n].kinds.items()}
-    most, often = _repetitions(relation, parts, origins) if units else (None, 1)
+    most, often = _repetitions(relation, parts, origins) if units else (_combined(relation, parts, origins), 1)
     return Ownership(
         kinds=kinds,
         owners=frozenset(alike),
@@ -325,6 +396,7 @@ def _join(relation: Join, facts: Facts, equal: Pairs) -> Ownership:
         once=first.once and alone,
         most=most,
         often=often,
+        public_rows=None if units else first.public_rows,
         origins={name: each for name, each in origins.items() if name in kinds},
     )
 
@@ -358,14 +430,53 @@ def _at_most_one(
              same.
     """
     called, own = dict(part.names), found.columns
-    same = {
-        one.name
-        for pair in equalities(part.on)
-        for one, other in (pair, pair[::-1])
-        if one.name in own and _others({other.name}, own, there) and _same(_read(one, origins), _read(other, origins))
-    }
-    keys = ((part.single, _compared(part.on, own, there)), (found.unique, same))
+    keys = ((part.single, _compared(part.on, own, there)), (found.unique, _identified(part.on, own, origins, there)))
     return found.public and any(key and all(called.get(each) in told for each in key) for key, told in keys)
+
+
+def matching_rows(part: JoinInput, facts: Facts) -> int | None:
+    """How many rows of a public join input may meet one row of the others; None if that is not known."""
+    return _matching(part, _named(part, ownership_of(part.source, facts)), {})
+
+
+def _matching(
+    part: JoinInput, found: Ownership, origins: Mapping[str, Origin], there: frozenset[str] | None = None
+) -> int | None:
+    """How many rows of a public relation may meet one row that it is joined to; None for any number. `there` is as in
+    `_at_most_one`.
+
+    Because  a row that is met meets the conditions that read the public relation alone, and what the others set equal
+             to something of that relation has one value in one row of theirs. So it is one of the rows that are equal
+             in all of this, however it is compared, and these are counted: in public tables, so for every database of
+             people the same. An empty relation counts for one, as a row that meets none may stand alone.
+    """
+    if _at_most_one(part, found, origins, there):
+        return 1
+    if not found.public or found.most is None or found.public_rows is None:
+        return None
+    if found.most > LOOKED_THROUGH:
+        return found.most
+    where, keys, own = None, list[Tree](), found.columns
+    for each in conjuncts(part.on):
+        where = conjunction(where, each) if fields(each) and fields(each) <= own else where
+        pair = each.operands("=")
+        keys += [
+            one
+            for one, other in ((pair, pair[::-1]) if pair else ())
+            if fields(one) and fields(one) <= own and _others(fields(other), own, there)
+        ]
+    read = fields(where).union(*map(fields, keys))
+    names = tuple((inner, outer) for inner, outer in part.names if outer in read)
+    input_ = JoinInput(source=part.source, how="first", names=names)
+    many = found.public_rows.most(input_, where, tuple(dict.fromkeys(keys)))
+    return found.most if many is None else min(max(many, 1), max(found.most, 1))
+
+
+def _combined(relation: Join, parts: list[Ownership], origins: Mapping[str, Origin]) -> int | None:
+    """How many rows a join of public relations has at most: those of the first, each beside all that it may meet."""
+    shown = [n for n, each in enumerate(relation.parts) if not each.tests_only]
+    most, many = parts[0].most, _beside(0, shown, relation, parts, origins)
+    return None if most is None or many is None else most * many
 
 
 def _others(names: Set[str], own: frozenset[str], there: frozenset[str] | None) -> bool:
@@ -373,7 +484,19 @@ def _others(names: Set[str], own: frozenset[str], there: frozenset[str] | None) 
     return bool(names) and (not names & own if there is None else names <= there)
 
 
-def _compared(condition: Tree | None, own: frozenset[str], there: frozenset[str] | None = None) -> set[str]:
+def _identified(
+    condition: Tree | None, own: frozenset[str], origins: Mapping[str, Origin], there: frozenset[str] | None
+) -> set[str]:
+    """The columns of an input that a condition sets equal to a column of others, and to one stored value of it."""
+    return {
+        one.name
+        for pair in equalities(condition)
+        for one, other in (pair, pair[::-1])
+        if one.name in own and _others({other.name}, own, there) and _same(_read(one, origins), _read(other, origins))
+    }
+
+
+def _compared(condition: Tree | None, own: frozenset[str], there: frozenset[str] | None) -> set[str]:
     """The columns of an input that a condition sets equal to something that is read from others alone."""
     pairs = [pair for each in conjuncts(condition) if (pair := each.operands("="))]
     return {
@@ -393,12 +516,14 @@ def _repetitions(relation: Join, parts: list[Ownership], origins: Mapping[str, O
              for each row of one of the inputs.
     Because  beginning with the rows of one input, each other one is put beside the rows that are there, of which each
              meets at most so many of its rows, or stands alone: those of the unit, or those that share the value of a
-             column that a condition sets equal to something that is there. A public one gives each row at most one. An
-             input that only tests is looked up, and repeats no row, if its condition is an equality with something of
-             the others, or reads it alone; otherwise all pairs are compared.
+             column that a condition sets equal to a stored value that is there; of a public one, those that match. The
+             condition of an input that may lack a row (`_lacking`) holds where it has one: for itself, and beside its
+             own rows; rows of the others that meet none of it are counted without it. An input that only tests is
+             looked up, and repeats no row, if its condition is an equality with something of the others, or reads it
+             alone; otherwise all pairs are compared.
     """
     shown = [n for n, each in enumerate(relation.parts) if not each.tests_only]
-    if not all(_at_most_one(relation.parts[n], parts[n], origins) for n in shown if parts[n].public):
+    if any(_matching(relation.parts[n], parts[n], origins) is None for n in shown if parts[n].public):
         raise Rejected("rows of a public relation repeat those of a unit without a limit")
     paired = [n for n, each in enumerate(relation.parts) if n in shown or not _looked_up(each, parts[n])]
     work, rows = (_products(inputs, relation, parts, origins) for inputs in (paired, shown))
@@ -411,18 +536,38 @@ def _repetitions(relation: Join, parts: list[Ownership], origins: Mapping[str, O
 def _products(
     inputs: list[int], relation: Join, parts: list[Ownership], origins: Mapping[str, Origin]
 ) -> tuple[int | None, int | None]:
-    """Bound the combinations of rows of some inputs, in all and for each row of one of them; None beyond all bounds."""
-    mosts, oftens = list[int](), list[int]()
-    for base in (n for n in inputs if not parts[n].public):
-        most, many = parts[base].most, _beside(base, inputs, relation, parts, origins)
-        if many is None:
-            continue
-        left = relation.parts[base].how == "left"  # rows of the others that meet none of it are there, too
-        if most is not None and many * most <= MAX_MEETING * MAX_REPEATED:
-            mosts.append(many * most * (1 + left))
-        if many <= MAX_REPEATED:
-            oftens.append(many * parts[base].often * (1 + left))
-    return min(mosts, default=None), min(oftens, default=None)
+    """Bound the combinations of rows of some inputs, in all and for each row of one of them; None beyond all bounds.
+
+    One that may lack a row is begun with only where nothing follows from the others.
+    """
+    units, lacking = [n for n in inputs if not parts[n].public], _lacking(relation, parts)
+    for left in (False, True):
+        mosts, oftens = list[int](), list[int]()
+        for base in (n for n in units if (n in lacking) is left):
+            most, many = parts[base].most, _beside(base, inputs, relation, parts, origins)
+            if many is None:
+                continue
+            rest = [n for n in inputs if n != base]  # of which some rows meet none of it
+            alone = _products(rest, relation, parts, origins) if left else (0, 0)
+            if most is not None and many * most <= MAX_MEETING * MAX_REPEATED and alone[0] is not None:
+                mosts.append(many * most + alone[0])
+            if many <= MAX_REPEATED and alone[1] is not None:
+                oftens.append(many * parts[base].often + alone[1])
+        if mosts or oftens:
+            return min(mosts, default=None), min(oftens, default=None)
+    return None, None
+
+
+def _lacking(relation: Join, parts: list[Ownership]) -> set[int]:
+    """The inputs of which joined rows may have no row. Because  of NULL no equality is true: one in a condition that is
+    true of all joined rows has a row of each of the columns that it compares.
+    """
+    found, there = {n for n, each in enumerate(relation.parts) if each.how == "left"}, set[int]()
+    while there != (there := {n for n, each in enumerate(relation.parts) if n not in found and not each.tests_only}):
+        pairs = [pair for n in there for each in conjuncts(relation.parts[n].on) if (pair := each.operands("="))]
+        told = {one.column for pair in pairs for one in pair}
+        found = {n for n in found if not parts[n].columns & told}
+    return found
 
 
 def _beside(
@@ -432,9 +577,13 @@ def _beside(
     if some input has no limit beside the others.
     """
     many, there, rest = 1, parts[base].columns, [n for n in inputs if n != base]
+    known = [n for n in range(len(parts)) if n == base or n not in _lacking(relation, parts)]
+    true = [each.on for each in (relation.parts[n] for n in known) if not each.tests_only]
     while rest:
-        meeting = {n: _meeting(n, relation, parts, origins, there) for n in rest}
-        n, most = next(((n, most) for n, most in meeting.items() if most is not None), (-1, None))
+        late = [n for n in rest if parts[n].public and not fields(relation.parts[n].on) <= there | parts[n].columns]
+        order = [*(n for n in rest if n not in late), *late]  # public rows match fewer beside all that they are met by
+        meeting = ((n, _meeting(relation.parts[n], parts[n], true, origins, there)) for n in order)
+        n, most = next(((n, most) for n, most in meeting if most is not None), (-1, None))
         if most is None:
             return None
         many *= most
@@ -444,18 +593,21 @@ def _beside(
 
 
 def _meeting(
-    n: int, relation: Join, parts: list[Ownership], origins: Mapping[str, Origin], there: frozenset[str]
+    part: JoinInput, found: Ownership, true: list[Tree | None], origins: Mapping[str, Origin], there: frozenset[str]
 ) -> int | None:
-    """How many rows of an input may meet one combination of rows that are there; None for any number."""
-    part, found = relation.parts[n], parts[n]
+    """How many rows of an input may meet one combination of rows that are there, by its own condition and those that
+    are `true` of all of them; None for any number.
+    """
     if found.public and part.tests_only:  # the whole relation is compared with each row of the unit
         return SCANNED
     if found.public:
-        return 1 if _at_most_one(part, found, origins, there) else None
+        return _matching(part, found, origins, there)
+    called, same = dict(part.names), _identified(part.on, found.columns, origins, there)
+    if found.unique and all(called.get(each) in same for each in found.unique):  # one row of each unit
+        return 1
     if found.most is not None:
         return found.most
-    conditions = [part.on, *(each.on for each in relation.parts if not each.tests_only)]
-    told = set[str]().union(*(_compared(each, found.columns, there) for each in conditions))
+    told = set[str]().union(*(_identified(each, found.columns, origins, there) for each in (part.on, *true)))
     return min((many for column, many in found.limits.items() if column in told), default=None)
 
 
@@ -488,23 +640,34 @@ def _named(part: JoinInput, found: Ownership) -> Ownership:
         kinds=_distinct((outer, found.kinds[inner]) for inner, outer in part.names),
         owners=owners,
         rows=found.rows or (found.once and not owners),
-        unit_reference=tuple((called[each], to) for each, to in found.unit_reference if each in called),
+        unit_reference=_renamed(found.unit_reference, called),
         origins={called[name]: each for name, each in found.origins.items() if name in called},
         limits={called[name]: many for name, many in found.limits.items() if name in called},
     )
 
 
+def _renamed(reference: tuple[tuple[str, str], ...], called: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """A reference under other names of its columns; none where one of them is not read."""
+    return tuple((called[own], key) for own, key in reference) if all(own in called for own, _ in reference) else ()
+
+
 def _owners(n: int, parts: list[Ownership], inner: list[int], classes: Classes) -> frozenset[str]:
-    """The columns that hold the unit of the rows of a part: its own, or those of the row that it refers to."""
-    if parts[n].owners:
+    """The columns that hold the unit of the rows of a part: its own, or those of the row that it refers to.
+
+    Because  no two units share all values of the key that it refers to, so a row with these values is of its unit.
+    """
+    if parts[n].owners or not parts[n].unit_reference:
         return parts[n].owners
-    for column, to in parts[n].unit_reference:
-        for m in inner:
-            for name, origin in parts[m].origins.items():
-                there = (origin.table, origin.name) == to and m != n and not parts[m].public
-                if there and classes.same(column, name):
-                    return _owners(m, parts, [each for each in inner if each != n], classes)
+    for m in (each for each in inner if each != n and not parts[each].public):
+        if all(_reads_key(m, own, (parts[n].refers_to, key), parts, classes) for own, key in parts[n].unit_reference):
+            return _owners(m, parts, [each for each in inner if each != n], classes)
     return frozenset()
+
+
+def _reads_key(m: int, own: str, key: tuple[str, str], parts: list[Ownership], classes: Classes) -> bool:
+    """Return True if a column is the same as a column of a stored key in the rows of a part."""
+    read = [name for name, origin in parts[m].origins.items() if (origin.table, origin.name) == key]
+    return any(classes.same(own, name) for name in read)
 
 
 def _meet(a: int, b: int, parts: list[Ownership], inner: list[int], classes: Classes) -> bool:
@@ -518,5 +681,6 @@ RULES: dict[type, Callable[[Any, Facts, Pairs], Ownership]] = {
     PerUnit: _per_unit,
     UnionAll: _union,
     UnitLimit: _unit_limit,
+    UnitWindow: _unit_window,
     Join: _join,
 }

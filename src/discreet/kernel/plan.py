@@ -6,9 +6,11 @@ themselves.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import product
 from typing import Any, NamedTuple, Protocol
 
 from discreet.core.contribution import ContributionBounds
@@ -23,14 +25,16 @@ from discreet.kernel.exact_data import ExactData
 from discreet.kernel.expressions import Tree, Value
 from discreet.kernel.relations import Relation
 
-__all__ = ["ExactResult", "Key", "Measure", "Plan"]
+__all__ = ["ExactResult", "Key", "Measure", "Plan", "combinations", "places"]
 
 
-@recorded("key/1")
+@recorded("key/1", later=("null",))
 @dataclass(frozen=True, kw_only=True)
 class Key:
     """A key that rows are grouped by. Its values are declared (listed, or whole numbers of a span), or private.
 
+    With `null`, rows without a value are a group of their own beside the declared ones, the last; where keys are
+    private they always are.
     Dates of a span are grouped by the number of their day; see `core/values/calendar`.
     """
 
@@ -38,6 +42,7 @@ class Key:
     kind: Kind
     values: tuple[Value, ...] | None = None
     span: tuple[int, int] | None = None
+    null: bool = False
 
     @property
     def declared(self) -> bool:
@@ -46,10 +51,13 @@ class Key:
 
     @once
     def domain(self) -> tuple[Value, ...]:
-        """Return all declared values, in order."""
-        if self.values is not None:
-            return self.values
-        return tuple(map(self.value, range(self.span[0], self.span[1] + 1))) if self.span else ()
+        """Return all declared values, in order, and NULL after them, where it is a group."""
+        found: Sequence[Any] = self.values or ()
+        if self.span is not None:
+            found = [self.value(each) for each in range(self.span[0], self.span[1] + 1)]
+        elif self.kind == "real":
+            found = [float(each) for each in found]
+        return (*found, None) if self.null else tuple(found)
 
     def value(self, grouped: Any) -> Any:
         """Return the value that rows are grouped by, as it is shown; a day outside the span stays a number, no key.
@@ -62,8 +70,25 @@ class Key:
 
     @property
     def size(self) -> int:
-        """Return how many values are declared."""
-        return self.span[1] - self.span[0] + 1 if self.span else len(self.values or ())
+        """Return how many values are declared, with NULL where it is a group."""
+        return (self.span[1] - self.span[0] + 1 if self.span else len(self.values or ())) + self.null
+
+
+def combinations(keys: Sequence[Key], listed: Sequence[int] | None) -> tuple[tuple[Value, ...], ...]:
+    """Return the groups of a plan, in order: all combinations of the values of its keys, or those that are listed."""
+    if listed is None:
+        return tuple(product(*(key.domain for key in keys)))
+    columns = [[key.domain[n] for n in there] for key, there in zip(keys, places(keys, listed), strict=True)]
+    return tuple(zip(*columns, strict=True))
+
+
+def places(keys: Sequence[Key], listed: Sequence[int]) -> list[list[int]]:
+    """Return for each key the place of its value in each of the `listed` groups.
+
+    A group is listed by its place among all combinations of values, of which the last key changes fastest.
+    """
+    steps = [math.prod(each.size for each in keys[n + 1 :]) for n in range(len(keys))]
+    return [[each // step % key.size for each in listed] for key, step in zip(keys, steps, strict=True)]
 
 
 class ExactResult(NamedTuple):
@@ -92,6 +117,8 @@ class Plan(Protocol):
     def where(self) -> Tree | None: ...
     @property
     def keys(self) -> Sequence[Key]: ...
+    @property
+    def listed(self) -> tuple[int, ...] | None: ...
     @property
     def groups(self) -> tuple[tuple[Value, ...], ...]: ...
     @property

@@ -31,11 +31,11 @@ from discreet.kernel.exact_data import (
 )
 from discreet.kernel.plan import Key
 from discreet.kernel.relations import Relation, UnitAggregate, node
+from discreet.kernel.types import ROWS
 from discreet.kernel.verdict import Rejected
 
-__all__ = ["LARGEST", "ROWS", "Width", "fitting", "running_totals", "widths"]
+__all__ = ["LARGEST", "Width", "fitting", "running_totals", "widths"]
 
-ROWS = 1 << 40  # the most rows of a relation: more than an engine reads in the time limit of a question
 LARGEST = {64: (1 << 63) - 1, 128: 10**38 - 1}  # by width: the largest number, whatever its sign
 
 
@@ -67,10 +67,10 @@ def widths(
     for n, each in enumerate(exact):
         if (rule := RULES.get(type(each))) is not None:
             found += rule(each, caps, f"of measure {n + 1}")
-    for low, high in (each.span for each in keys if each.span is not None):
+    for low, high, null in ((*each.span, each.null) for each in keys if each.span is not None):
         found += [
             Width("an end of a key", max(abs(low), abs(high)), 128),
-            Width("a key, from its first", high - low, 64),
+            Width("a key, from its first", high - low + null, 64),
         ]
     return tuple(found)
 

@@ -1,4 +1,5 @@
-"""Relations below the aggregation: tables, joined, filtered, combined by UNION ALL, or first aggregated per unit.
+"""Relations below the aggregation: tables, joined, filtered, combined by UNION ALL, first aggregated per unit, or with
+windows over the rows of each unit.
 
 A relation is on record with its plan, so it says what an engine computes and nothing else: columns by name, conditions
 and values as trees. A table is its name. Every relation of a unit's rows carries its unit along, under the name that
@@ -25,11 +26,15 @@ __all__ = [
     "PerUnit",
     "Projection",
     "Relation",
+    "RowOrder",
+    "RowValue",
     "Rows",
     "Scan",
     "UnionAll",
     "UnitAggregate",
     "UnitLimit",
+    "UnitWindow",
+    "Windowed",
     "node",
     "origins",
     "owners",
@@ -40,7 +45,10 @@ __all__ = [
 How = Literal["first", "inner", "left", "semi", "anti"]
 Names = set[tuple[str, str]]  # of tables, each with one of a column
 Owners = set[tuple[str, str | None]]
+Frame = tuple[int | None, int | None]  # rows from the current one, to the first and to the last; None: all that side
 FUNCTIONS = ("rows", "present", "distinct", "sum", "avg", "min", "max")
+NUMBERED = ("row_number", "rank", "dense_rank")  # places of a row
+OTHERS = ("lag", "lead", "first_value", "last_value")  # values of another row
 
 
 class Rows(Node["Rows"]):
@@ -73,6 +81,11 @@ class Rows(Node["Rows"]):
     @property
     def unit_aggregates(self) -> tuple[UnitAggregate, ...]:
         """Return the aggregates that are computed within each unit."""
+        return ()
+
+    @property
+    def row_numbers(self) -> tuple[str, ...]:
+        """Return the columns that number all rows of each unit, from 1."""
         return ()
 
     def tables(self) -> set[str]:
@@ -210,6 +223,16 @@ class UnitAggregate:
                 "the recorded plan holds an invalid aggregate of a unit.", code="not-a-record", instead="ask in SQL"
             )
 
+    @property
+    def trees(self) -> tuple[Tree | None, ...]:
+        """Return the expressions of rows that it reads."""
+        return (self.of,)
+
+    @property
+    def unit_aggregates(self) -> tuple[UnitAggregate, ...]:
+        """Return itself."""
+        return (self,)
+
 
 @recorded("folded/1")
 @dataclass(frozen=True, kw_only=True)
@@ -284,7 +307,104 @@ class UnitLimit(Rows):
         return origins(self.source, column)
 
 
-Relation = str | Join | Projection | PerUnit | UnionAll | UnitLimit
+@recorded("row value/1")
+@dataclass(frozen=True, kw_only=True)
+class RowValue:
+    """The place of a row among the rows of its unit, or the value of another row there: `offset` rows before or after
+    it (`default` where there is none), or the first or the last of a frame.
+    """
+
+    name: str
+    function: str
+    of: Tree | None = None
+    kind: Kind = "integer"
+    offset: int = 1
+    default: Tree | None = None
+
+    def __post_init__(self) -> None:
+        if self.function not in (*NUMBERED, *OTHERS) or (self.of is None) != (self.function in NUMBERED):
+            raise NotUnderstood("the recorded plan holds an invalid window.", code="not-a-record", instead="ask in SQL")
+
+    @property
+    def trees(self) -> tuple[Tree | None, ...]:
+        """Return the expressions of rows that it reads."""
+        return (self.of, self.default)
+
+    @property
+    def unit_aggregates(self) -> tuple[UnitAggregate, ...]:
+        """Return no aggregate: places and values of rows are not added up."""
+        return ()
+
+
+@recorded("row order/1")
+@dataclass(frozen=True, kw_only=True)
+class RowOrder:
+    """An expression by which the rows of a unit are ordered."""
+
+    by: Tree
+    descending: bool = False
+    nulls_first: bool = False
+
+
+@recorded("windowed/1")
+@dataclass(frozen=True, kw_only=True)
+class Windowed:
+    """A window: a value for each row, of those rows of its unit that share the expressions `by`, in an order.
+
+    `frame` says of which of them: without one, of all up to the row itself and those that the order does not tell from
+    it. So without an order, of all.
+    """
+
+    value: UnitAggregate | RowValue
+    by: tuple[Tree, ...] = ()
+    order: tuple[RowOrder, ...] = ()
+    frame: Frame | None = None
+
+    @property
+    def name(self) -> str:
+        """Return the name of the column."""
+        return self.value.name
+
+    @property
+    def trees(self) -> tuple[Tree | None, ...]:
+        """Return the expressions of rows that it reads."""
+        return (*self.value.trees, *self.by, *(each.by for each in self.order))
+
+
+@recorded("windows/1")
+@dataclass(frozen=True, kw_only=True)
+class UnitWindow(Rows):
+    """The rows of each unit, with `columns` as they are, and windows over the rows of the same unit.
+
+    Rows that an order does not tell apart are ordered by a hash of these columns, so windows read no others.
+    """
+
+    source: Relation
+    unit: str
+    columns: tuple[str, ...]
+    windows: tuple[Windowed, ...]
+
+    @property
+    def trees(self) -> tuple[Tree | None, ...]:
+        return tuple(tree for each in self.windows for tree in each.trees)
+
+    @property
+    def sources(self) -> tuple[Relation, ...]:
+        return (self.source,)
+
+    @property
+    def unit_aggregates(self) -> tuple[UnitAggregate, ...]:
+        return tuple(total for each in self.windows for total in each.value.unit_aggregates)
+
+    @property
+    def row_numbers(self) -> tuple[str, ...]:
+        return tuple(each.name for each in self.windows if each.value.function == "row_number" and not each.by)
+
+    def origins(self, column: str) -> Names:
+        return origins(self.source, column) if column in (self.unit, *self.columns) else set()
+
+
+Relation = str | Join | Projection | PerUnit | UnionAll | UnitLimit | UnitWindow
 
 
 def node(relation: Any) -> Rows:

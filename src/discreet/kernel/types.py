@@ -15,24 +15,30 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from discreet.core.values.calendar import PARTS, SECONDS, TIMES, UNITS
+from discreet.core.values.calendar import PARTS, SECONDS, TIMES, UNITS, format_parts
 from discreet.core.values.kinds import Kind
+from discreet.core.values.patterns import read_pattern, references
 from discreet.kernel.expressions import Apply, Field, Literal, Tree
 from discreet.kernel.verdict import Rejected
 
 __all__ = [
     "FARTHEST",
     "GROWING",
+    "MAX_EXPRESSION",
+    "MAX_FORMAT",
     "MAX_LETTERS",
     "MAX_PATTERN",
+    "ROWS",
     "SEARCHED",
     "SIGNATURES",
+    "counts",
     "family",
     "grows",
     "in_steps",
     "is_fast_pattern",
     "letters_made",
     "listed",
+    "most_letters",
     "of_kind",
     "typed",
 ]
@@ -41,6 +47,8 @@ FARTHEST = 36_500_000  # days that additions may lead away from the years 1 to 9
 COMPUTED_DAYS = 10**6  # that one addition of a computed number may lead: it is cast to six digits
 MAX_FILLED = 1000  # letters that a text is filled up to
 MAX_PATTERN = 200  # letters of a pattern
+MAX_EXPRESSION = 2000  # … of a regular expression, of which its steps are bounded, too
+MAX_FORMAT = 50  # … of a format of dates
 SEARCHED = 50  # … that is looked for at every place, with _ in it
 MAX_DIGITS = 256  # binary digits of a constant and of a step
 MAX_END = 1 << 53  # of what is taken in steps: beyond it, doubles do not tell whole numbers apart
@@ -52,7 +60,9 @@ DAYS = {"add months": Fraction(31), "add days": Fraction(1), "add microseconds":
 FAMILIES: dict[str | None, str] = {
     "integer": "n", "real": "n", "text": "t", "boolean": "b", "date": "d", "timestamp": "s", None: "?",
 }  # fmt: skip
-GROWING = frozenset({"||", "concat", "replace", "lpad", "rpad"})  # whose text may be longer than those in it
+GROWING = frozenset(
+    {"||", "concat", "replace", "regexp_replace", "lpad", "rpad"}
+)  # whose text may be longer than those in it
 CASTS = dict.fromkeys("nb", "nbt") | dict.fromkeys("ds", "dst") | {"t": "nbtds"}  # to what a family may be cast
 
 
@@ -93,20 +103,22 @@ SIGNATURES: dict[str, Signature] = {
         "v+>v": ("coalesce",),
         "o+>v": ("least", "greatest"),
         "vv>f": ("nullif",),
-        "tt>b": ("like", "ilike", "contains", "starts_with", "ends_with"),
+        "tt>b": ("like", "ilike", "contains", "starts_with", "ends_with", "regexp_matches"),
         "tt>t": ("||",),
         "t+>t": ("concat",),
         "t>t": ("lower", "upper", "reverse"),
-        "t>n": ("length",),
+        "t>n": ("length", "strlen"),
         "tt?>t": ("trim", "ltrim", "rtrim"),
         "tn>t": ("left", "right"),
         "tnn?>t": ("substring",),
         "ttt>t": ("replace",),
-        "ttn>t": ("split_part",),
+        "ttn>t": ("split_part", "regexp_extract"),
+        "tttt?>t": ("regexp_replace",),
         "tnt>t": ("lpad", "rpad"),
         "tt>n": ("strpos",),
         "tm>n": ("extract",),
         "tm>m": ("date_trunc",),
+        "tm>t": ("strftime",),
         "tmm>n": ("date_diff",),
         "m>d": ("last_day",),
         "m>t": ("monthname", "dayname"),
@@ -126,6 +138,7 @@ def family(kind: Kind | None) -> str:
     return FAMILIES[kind]
 
 
+ROWS = 1 << 40  # the most rows of a relation: more than an engine reads in the time limit of a question
 READABLE: dict[Kind | None, tuple[Kind, ...]] = {"real": ("integer",)}  # kinds, and which others are read as them
 
 
@@ -162,7 +175,14 @@ def in_steps(low: int, high: int, step: Fraction) -> None:
         raise Rejected("a number has more digits than are bounded, or no steps")
 
 
+def counts(*numbers: int | None) -> bool:
+    """True if each of these is a number of rows, or none is said: whole, at least one, and no more than ROWS."""
+    return all(each is None or (type(each) is int and 1 <= each <= ROWS) for each in numbers)
+
+
 def _short(number: Fraction | int) -> bool:
+    if type(number) is int:
+        return number.bit_length() <= MAX_DIGITS
     return max(abs(number.numerator), number.denominator).bit_length() <= MAX_DIGITS
 
 
@@ -225,12 +245,13 @@ def _applied(part: Apply, inner: list[str]) -> str:
     said = family(part.kind)
     if part.function == "case":
         last = len(inner) - 1
-        conditions = list(range(0, last, 2))
+        conditions = range(0, last, 2)
         _need(len(inner) >= 2 and all(inner[i] in "b?" for i in conditions))
         return _one([inner[i] for i in range(len(inner)) if i not in conditions], said)
     if part.function == "is":
         truth = len(inner) == 2 and part.arguments[1].is_constant and inner[0] in ("b", "?") and inner[1] == "b"
         _need(truth or (len(inner) == 2 and inner[1] == "?" and part.arguments[1].is_constant))
+        _need(said == "b")
         return said
     if part.function == "cast":
         _need(len(inner) == 1 and (inner[0] == "?" or said in CASTS[inner[0]]))
@@ -325,6 +346,28 @@ def _pattern(part: Apply) -> None:
         raise Rejected("a pattern is longer than is bounded")
 
 
+def _expression(part: Apply) -> None:
+    """Reject a regular expression that is read from rows, or that engines could read otherwise, or not in few steps."""
+    pattern, *rest = (each.literal for each in part.arguments[1:])
+    if not isinstance(pattern, str) or len(pattern) > MAX_EXPRESSION:
+        raise Rejected("a pattern is read from rows, or longer than is bounded")
+    try:
+        found = read_pattern(pattern)
+        groups = [each for put in rest[:1] if isinstance(put, str) for each in references(put)]
+    except ValueError:
+        raise Rejected("a regular expression is not one of those that are known") from None
+    if any(type(each) is int and not 0 <= each <= found.groups for each in (*groups, *rest[:1])):
+        raise Rejected("a regular expression does not have the group that is asked for")
+    if part.function == "regexp_extract" and type(rest[0]) is not int:
+        raise Rejected("a group of a regular expression is read from rows")
+    if part.function == "regexp_replace":
+        put, *options = rest
+        if not isinstance(put, str) or len(put) > MAX_PATTERN or options not in ([], ["g"]):
+            raise Rejected("what is put in the place of a match is read from rows, or not bounded")
+        if options and not found.least:
+            raise Rejected("each match is replaced, and one may be empty")
+
+
 def is_fast_pattern(pattern: str) -> bool:
     """Return True if an engine compares a text with a pattern in few steps for each letter of the text.
 
@@ -351,6 +394,12 @@ def _named_part(part: Apply) -> None:
         raise Rejected("a part of a date is not one of those that are known")
 
 
+def _format(part: Apply) -> None:
+    said = part.arguments[0].literal
+    if not isinstance(said, str) or len(said) > MAX_FORMAT or format_parts(said) is None:
+        raise Rejected("a format of a date is read from rows, or not one of those that are known")
+
+
 NAMED: dict[str, tuple[str, ...]] = {
     "extract": (*PARTS, *TIMES),
     "date_trunc": (*UNITS, *SECONDS),
@@ -365,11 +414,15 @@ BOUNDS: dict[str, Callable[[Apply], None]] = {
     "rpad": _filled,
     "like": _pattern,
     "ilike": _pattern,
+    "regexp_matches": _expression,
+    "regexp_extract": _expression,
+    "regexp_replace": _expression,
     "round": _digits,
     "trunc": _digits,
     "extract": _named_part,
     "date_trunc": _named_part,
     "date_diff": _named_part,
+    "strftime": _format,
 }
 
 
@@ -385,6 +438,9 @@ class Letters(NamedTuple):
     made: int
 
 
+PRINTED = Letters(PRINTED_LETTERS, 0)  # of a number, or of a moment
+
+
 def letters_made(trees: Iterable[Tree | None]) -> int:
     """Bound the letters of all texts that an engine makes of one row for these expressions.
 
@@ -396,12 +452,18 @@ def letters_made(trees: Iterable[Tree | None]) -> int:
     return sum(tree.fold(_letters).made for tree in trees if tree is not None)
 
 
+def most_letters(tree: Tree) -> int:
+    """Return how many letters the text that an expression makes of a row can have, as functions read it."""
+    return tree.fold(_letters).own
+
+
 def _letters(part: Tree, inner: list[Letters]) -> Letters:
-    made = sum(each.made for each in inner)
     function = part.applies
     if function is None:
-        text = len(part.literal) if isinstance(part.literal, str) else READ_LETTERS
-        return Letters(text if part.kind == "text" else PRINTED_LETTERS, 0)
+        if part.kind != "text":
+            return PRINTED
+        return Letters(len(part.literal) if isinstance(part.literal, str) else READ_LETTERS, 0)
+    made = sum(each.made for each in inner)
     own = max((each.own for each in inner), default=PRINTED_LETTERS)
     if function in ("||", "concat"):
         own = sum(min(each.own, JOINED_LETTERS) for each in inner)
@@ -420,8 +482,10 @@ def _left(part: Apply) -> int:
 
 MADE: dict[str, Callable[[Any], int]] = {
     "replace": lambda _: 16 * JOINED_LETTERS,
+    "regexp_replace": lambda _: 17 * JOINED_LETTERS,
     "lpad": lambda part: _whole(part.arguments[1]) or 0,
     "rpad": lambda part: _whole(part.arguments[1]) or 0,
+    "strftime": lambda _: 10 * MAX_FORMAT,
     "left": _left,
     "right": _left,
     "substring": lambda part: _left(part) if len(part.arguments) > 2 else READ_LETTERS,

@@ -1,4 +1,4 @@
-"""The draft of a plan: a question that is compiled and not yet priced."""
+"""The draft of a plan: a question that is compiled and not yet priced; or several, and what is computed of them."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ from dataclasses import dataclass, replace
 from discreet.catalogue.schema import Catalogue, Table
 from discreet.core.contribution import ContributionBounds, Setting
 from discreet.core.laws.law import NoiseFamily
+from discreet.errors import NotAllowed
 from discreet.kernel.expressions import Tree
 from discreet.kernel.plan import Key
 from discreet.kernel.relations import Relation, trees_of
 from discreet.plan.expressions.functions import searched_columns
 from discreet.plan.measures.measure import Measure
-from discreet.plan.plan import Population
+from discreet.plan.plan import Population, grouped
 from discreet.plan.reading import Reading
+from discreet.postprocess.public import PublicTable, Reader
+from discreet.postprocess.table import Rows
 from discreet.sql import query as q
 
-__all__ = ["Alternative", "Draft"]
+__all__ = ["Alternative", "Composite", "Draft", "Question"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,12 +49,39 @@ class Draft:
     titles: tuple[str, ...]  # what the question calls each aggregate
     view: q.Select
     alternatives: tuple[Alternative, ...] = ()  # what may be measured instead, where that errs less
+    listed: tuple[int, ...] | None = None  # the groups that can be, where not all combinations of keys can
+    declared: tuple[Key, ...] = ()  # the keys with all their declared values, also those that cannot be
+
+    @property
+    def composite(self) -> None:
+        """Return None: this question is not made of several."""
+        return None
+
+    @property
+    def inner(self) -> tuple[Draft, ...]:
+        """Return the drafts that must be bought: this one. A composite has several, or none."""
+        return (self,)
+
+    @property
+    def alone(self) -> Draft:
+        """Return this draft; a composite, which is no question of its own, is refused."""
+        return self
 
     @property
     def max_added_groups(self) -> int:
         """Return how many groups a number of the answer adds up, at most."""
+        if self.listed is not None and self.sets:
+            return int(grouped(self.keys, self.sets, self.listed).cells.max())
         dropped = [[n for n in range(len(self.keys)) if n not in one] for one in self.sets]
         return max((math.prod(self.keys[n].size for n in each) for each in dropped), default=1)
+
+    @property
+    def crossed(self) -> Draft:
+        """Return the question by all combinations of declared values, also those that cannot be."""
+        many = math.prod(key.size for key in self.declared)
+        most = self.table.groups_per_unit or self.table.rows_per_unit or many
+        caps = self.caps if self.caps.unit is None or not self.keys else replace(self.caps, groups=min(most, many))
+        return replace(self, keys=self.declared, listed=None, caps=caps)
 
     @property
     def private(self) -> bool:
@@ -88,10 +118,59 @@ class Draft:
     @property
     def population(self) -> Population:
         """Return the rows, contribution bounds and groups that the question is about."""
-        return Population(self.relation, self.caps, self.where, self.keys)
+        return Population(self.relation, self.caps, self.where, self.keys, self.listed)
 
     @property
     def setting(self) -> Setting:
         """Return the contribution bounds, neighbour relation and privacy unit of the measures."""
         said = self.catalogue
         return Setting(caps=self.caps, neighbours=said.neighbours, unit=said.unit, grouped=bool(self.keys))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Composite:
+    """A question that is made of several: aggregated answers and public tables, and what is computed of them.
+
+    Each answer is a draft of its own, with its share of the cost. What stands above them (joins, unions, subqueries) is
+    the `view`, which reads their releases r0, r1, … and the public tables p0, p1, …, and is free. A question about
+    public tables alone has no draft.
+    """
+
+    view: q.Select
+    drafts: tuple[Draft, ...]  # r0, r1, …
+    tables: tuple[PublicTable, ...]  # p0, p1, …
+    readings: tuple[str, ...]  # the table that each reading of one is of, such as r0
+    selects: tuple[q.Select, ...]  # the questions of the drafts
+    computed: frozenset[int] = frozenset()  # of public tables alone: the columns that are no columns of tables
+
+    @property
+    def composite(self) -> Composite:
+        """Return this composite."""
+        return self
+
+    @property
+    def inner(self) -> tuple[Draft, ...]:
+        """Return the drafts that must be bought."""
+        return self.drafts
+
+    @property
+    def alone(self) -> Draft:
+        """Refuse to be taken for one draft."""
+        raise NotAllowed(
+            "this question is made of several, or reads public tables alone.",
+            code="not-answered",
+            instead="ask one SELECT that aggregates rows of people",
+            place=self.view.place,
+        )
+
+    @property
+    def free(self) -> bool:
+        """Return True if no rows of privacy units are read."""
+        return not self.drafts
+
+    def read(self, read: Reader) -> tuple[Rows, ...]:
+        """Read the rows of public tables, which is free; before anything is paid, as they may be too many."""
+        return tuple(each.read(read) for each in self.tables)
+
+
+Question = Draft | Composite

@@ -106,7 +106,7 @@ def subject(rows: Population, kind: str, *what: Any) -> int | None:
     None where the subject is too long to be on record: then no plan is.
     """
     try:
-        return _same(*map(record.write, rows), kind, *map(record.write, what))
+        return _same(*map(record.write, rows[:4]), kind, *map(record.write, what))
     except Refusal:
         return None
 

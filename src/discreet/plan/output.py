@@ -13,15 +13,16 @@ from typing import Any
 import numpy as np
 
 from discreet.core.values.kinds import Kind
-from discreet.plan.draft import Draft
+from discreet.plan.draft import Composite, Draft
+from discreet.plan.estimates.group_sums import Merge
 from discreet.plan.plan import Plan
 from discreet.postprocess.intervals import Box, interval_of, over_released, released_names
 from discreet.postprocess.query import check, keeps_rows
 from discreet.postprocess.sizes import check_sizes
-from discreet.postprocess.table import ROW, Given
+from discreet.postprocess.table import RELEASED, ROW, Given, Rows
 from discreet.sql import query as q
 
-__all__ = ["OutputColumns", "check_output", "output_columns"]
+__all__ = ["SAMPLES", "OutputColumns", "check_composite", "check_output", "output_columns", "released_samples"]
 
 NONE: Box = (np.array(0.0), np.array(0.0))
 
@@ -128,20 +129,41 @@ SAMPLES: dict[str, list[Any]] = {  # values on which a view is tried out, so tha
 
 def check_output(draft: Draft) -> tuple[Kind, ...]:
     """Return the kinds of an answer's columns; refuse what cannot be computed, before anything is paid."""
+    given = released_samples(draft)
+    check_sizes(draft.view, {RELEASED: {each.name: each.kind for each in given}})
+    return check(draft.view, {RELEASED: given})
+
+
+def released_samples(draft: Draft) -> list[Given]:
+    """Return a released table of this form on which a view is tried out."""
     numbers = [reading.estimator(draft.measures).kind for reading in draft.readings]
     keys = [SAMPLES[key.kind] for key in draft.keys]
-    given = released_table(draft, keys, {f"a{n}": SAMPLES[kind] for n, kind in enumerate(numbers)})
-    check_sizes(draft.view, {each.name: each.kind for each in given})
-    return check(draft.view, given)
+    return released_table(draft, keys, {f"a{n}": SAMPLES[kind] for n, kind in enumerate(numbers)})
 
 
-def released_table(draft: Draft, keys: list[list[Any]], numbers: Mapping[str, list[Any]]) -> list[Given]:
+def released_table(
+    draft: Draft, keys: list[list[Any]], numbers: Mapping[str, list[Any]], merge: Merge | None = None
+) -> list[Given]:
     """Return the released table: one column for each key and each aggregate, and the number of the row."""
+    added = None if merge is None else merge.added
     size = len(keys[0]) if keys else len(next(iter(numbers.values()))) if numbers else 0
     columns = [Given(ROW, "integer", list(range(size)))]
     columns += [Given(f"k{n}", key.kind, keys[n] if keys else []) for n, key in enumerate(draft.keys)]
     for n in range(len(draft.keys)) if draft.sets else ():
-        columns.append(Given(f"g{n}", "integer", [int(each is None) for each in keys[n]]))
+        total = [each is None for each in keys[n]] if added is None else [each[n] for each in added]
+        columns.append(Given(f"g{n}", "integer", [int(each) for each in total]))
     for n, reading in enumerate(draft.readings):
         columns.append(Given(f"a{n}", reading.estimator(draft.measures).kind, numbers.get(f"a{n}", [])))
     return columns
+
+
+def check_composite(question: Composite) -> tuple[Kind, ...]:
+    """Return the kinds of the answer's columns; refuse what cannot be computed, before anything is paid."""
+    rows = 4 if len(question.readings) <= 5 else 2 if len(question.readings) <= 12 else 1  # joined with each other
+    tables = {f"r{n}": released_samples(each) for n, each in enumerate(question.drafts)}
+    for n, each in enumerate(question.tables):
+        names, kinds = zip(*each.columns, strict=True)
+        tables[f"p{n}"] = each.given(Rows(names, kinds, tuple(SAMPLES[kind] for kind in kinds)))
+    few = {name: [Given(each.name, each.kind, each.values[:rows]) for each in given] for name, given in tables.items()}
+    check_sizes(question.view, {name: {each.name: each.kind for each in given} for name, given in few.items()})
+    return check(question.view, few)

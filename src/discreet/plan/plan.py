@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +26,7 @@ from discreet.core.reach import Neighbours, neighbourhood
 from discreet.core.record import recorded, write
 from discreet.errors import NotUnderstood
 from discreet.kernel.expressions import Tree, Value
-from discreet.kernel.plan import ExactResult, Key
+from discreet.kernel.plan import ExactResult, Key, combinations, places
 from discreet.kernel.relations import Relation, origins, owners, tables_of
 from discreet.mechanisms.threshold import GaussianThreshold, Threshold
 from discreet.plan.estimates.group_sums import Merge
@@ -48,6 +47,7 @@ class Population(NamedTuple):
     caps: ContributionBounds
     where: Tree | None
     keys: tuple[Key, ...]
+    listed: tuple[int, ...] | None = None
 
 
 class Released(NamedTuple):
@@ -78,7 +78,7 @@ class PlanError:
         return " ".join(dict.fromkeys(parts))
 
 
-@recorded("plan/1")
+@recorded("plan/1", later=("listed",))
 @dataclass(frozen=True, kw_only=True)
 class Plan(Mechanism):
     """Noisy measures of groups of rows, under contribution bounds."""
@@ -92,6 +92,7 @@ class Plan(Mechanism):
     naming: Threshold | GaussianThreshold | None  # selects the private keys that may be named
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     unit: str = "person"
+    listed: tuple[int, ...] | None = None  # of all combinations of keys, the places of those that can be; None: all
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", neighbourhood(self.neighbours))
@@ -104,6 +105,7 @@ class Plan(Mechanism):
             or not all(isinstance(each, KINDS) for each in self.measures)
             or not (self.measures or self.naming)
             or private != (self.naming is not None)
+            or (private and self.listed is not None)
             or not fits
             or self.cells > MAX_CELLS
             or not all(each.fits(self.cells) for each in self.measures)
@@ -118,11 +120,13 @@ class Plan(Mechanism):
     @property
     def population(self) -> Population:
         """Return the rows, contribution bounds and groups that the plan is of."""
-        return Population(self.table, self.caps, self.where, self.keys)
+        return Population(self.table, self.caps, self.where, self.keys, self.listed)
 
     @property
     def cells(self) -> int:
         """Return how many groups are released; 1 where keys are private, so that it is not known."""
+        if self.listed is not None:
+            return len(self.listed)
         return 1 if self.naming is not None else math.prod(key.size for key in self.keys)
 
     @property
@@ -133,7 +137,7 @@ class Plan(Mechanism):
     @once
     def groups(self) -> tuple[tuple[Value, ...], ...]:
         """Return all declared groups, in a fixed order; one, for a question without groups."""
-        return _groups(self.keys)
+        return _groups(self.keys, self.listed)
 
     @property
     def setting(self) -> Setting:
@@ -207,8 +211,8 @@ class Plan(Mechanism):
 
 
 @lru_cache(maxsize=16)
-def _groups(keys: tuple[Key, ...]) -> tuple[tuple[Value, ...], ...]:
-    return tuple(product(*(key.domain for key in keys)))
+def _groups(keys: tuple[Key, ...], listed: tuple[int, ...] | None) -> tuple[tuple[Value, ...], ...]:
+    return combinations(keys, listed)
 
 
 def _rank(key: tuple[Value, ...]) -> list[tuple[int, Any]]:
@@ -216,18 +220,33 @@ def _rank(key: tuple[Value, ...]) -> list[tuple[int, Any]]:
     return [(2, 0) if part is None else (1, part) if isinstance(part, str) else (0, part) for part in key]
 
 
-def grouped(keys: Sequence[Key], sets: Sequence[Sequence[int]]) -> Merge:
-    """Return all groups of each set of keys, in turn and in their order, as sums over the other keys."""
+def grouped(keys: Sequence[Key], sets: Sequence[Sequence[int]], listed: Sequence[int] | None = None) -> Merge:
+    """Return all groups of each set of keys, in turn and in their order, as sums over the other keys.
+
+    Where groups are `listed`, those of fewer keys are the ones that have a listed group.
+    """
     sizes = [key.size for key in keys]
-    places = np.indices(sizes).reshape(len(sizes), -1) if sizes else np.zeros((0, 1), np.int64)
+    every = np.indices(sizes).reshape(len(sizes), -1) if sizes and listed is None else np.zeros((0, 1), np.int64)
+    there = every if listed is None else np.array(places(keys, listed), np.int64)
     found: list[tuple[Value, ...]] = []
+    added: list[tuple[bool, ...]] = []
     groups, rows = [], []
     for kept in sets:
-        mine = [sizes[n] for n in kept]
-        turn = np.ravel_multi_index([places[n] for n in kept], mine) if kept else np.zeros(places.shape[1], np.int64)
-        groups.append(np.arange(places.shape[1]))
+        mine, turn = _turns(there, [sizes[n] for n in kept], kept, every=listed is None)
+        groups.append(np.arange(there.shape[1]))
         rows.append(turn + len(found))
-        for place in np.ndindex(*mine):
-            there = dict(zip(kept, place, strict=True))
-            found.append(tuple(key.domain[there[n]] if n in there else None for n, key in enumerate(keys)))
-    return Merge(tuple(found), np.concatenate(groups), np.concatenate(rows))
+        for place in mine:
+            at = dict(zip(kept, place, strict=True))
+            found.append(tuple(key.domain[at[n]] if n in at else None for n, key in enumerate(keys)))
+        added += [tuple(n not in kept for n in range(len(keys)))] * (len(found) - len(added))
+    return Merge(tuple(found), np.concatenate(groups), np.concatenate(rows), tuple(added))
+
+
+def _turns(there: Any, sizes: list[int], kept: Sequence[int], *, every: bool) -> tuple[Iterable[Sequence[int]], Any]:
+    """Return the groups of some keys, by the places of their values, and which of them each finer group is part of."""
+    if not kept:
+        return [()], np.zeros(there.shape[1], np.int64)
+    if every:
+        return np.ndindex(*sizes), np.ravel_multi_index([there[n] for n in kept], sizes)
+    found, turn = np.unique(there[list(kept)], axis=1, return_inverse=True)
+    return found.T.tolist(), turn.ravel()

@@ -119,6 +119,7 @@ def _plan(draft: Draft, price: Price, events: Fraction | None) -> Plan:
         naming=naming,
         neighbours=neighbours,
         unit=draft.catalogue.unit,
+        listed=draft.listed,
     )
 
 

@@ -38,7 +38,17 @@ from discreet.errors import NotUnderstood, Place, Refusal
 from discreet.kernel.exact_data import Steps
 from discreet.kernel.expressions import Apply, Field, Literal, Tree, Typed, conjunction, conjuncts, fields
 from discreet.kernel.plan import Key
-from discreet.kernel.relations import Join, PerUnit, Projection, Relation, Rows, UnionAll, UnitAggregate, UnitLimit
+from discreet.kernel.relations import (
+    Join,
+    PerUnit,
+    Projection,
+    Relation,
+    Rows,
+    UnionAll,
+    UnitAggregate,
+    UnitLimit,
+    UnitWindow,
+)
 from discreet.plan.counts import places_in_batch
 from discreet.plan.draft import Draft
 from discreet.plan.estimates.group_sums import Merge
@@ -46,6 +56,7 @@ from discreet.plan.estimates.noise_sums import DifferenceOf
 from discreet.plan.expressions.dates import constant as moment
 from discreet.plan.expressions.functions import FUNCTIONS
 from discreet.plan.expressions.rules import listed_values, small
+from discreet.plan.groups.possible import possible
 from discreet.plan.measures.measure import Measure
 from discreet.plan.measures.statistic import ROWS, UNITS, Statistic
 from discreet.plan.plan import Plan, Released, grouped
@@ -96,6 +107,8 @@ def derive(draft: Draft, plan: Plan) -> Derivation | None:
     draft = replace(draft, alternatives=())
     extra = _extra(draft.where, plan.where)
     if plan.naming is not None or draft.private or extra is None or not _same_rows(draft, plan):
+        return None
+    if plan.listed is not None or draft.listed is not None:  # sums over some combinations of keys are not followed yet
         return None
     keys = {_bare(key.tree): f"k{n}" for n, key in enumerate(plan.keys)}
     of_keys = [each for each in extra if _over(each, keys) is not None]
@@ -155,14 +168,16 @@ def _speaks_of_missing(plan: Plan, asked: list[q.Expression], filters: int, cata
 
     Those rows are in no group of the plan, so their part of the answer is not there.
     """
-    ways = [(*key.domain, *([] if _required(key, plan, catalogue) else [None])) for key in plan.keys]
+    ways = [(*key.domain, *([] if key.null or _required(key, plan, catalogue) else [None])) for key in plan.keys]
     if math.prod(map(len, ways)) > MAX_COMPUTED:
         return True
-    rows = [row for row in product(*ways) if None in row]
+    missing = [n for n, key in enumerate(plan.keys) if not key.null]
+    rows = [row for row in product(*ways) if any(row[n] is None for n in missing)]
     given = [Given(f"k{n}", key.kind, [row[n] for row in rows]) for n, key in enumerate(plan.keys)]
     reads = [[int(name[1:]) for name in each.columns] for each in asked]
     return any(
-        (value is True if place < filters else value is not None) and any(row[n] is None for n in reads[place])
+        (value is True if place < filters else value is not None)
+        and any(row[n] is None for n in reads[place] if n in missing)
         for row, values in zip(rows, _values(given, asked, len(rows)), strict=True)
         for place, value in enumerate(values)
     )
@@ -176,9 +191,15 @@ def _required(key: Key, plan: Plan, catalogue: Catalogue) -> bool:
 
 
 def _complete(key: Key, plan: Plan, catalogue: Catalogue) -> bool:
-    """Return True if the released values of a key are all that it can have by the present catalogue."""
+    """Return True if the released values of a key are all that it can have by the present catalogue, at least those
+    that it can have where the filter of the plan is true.
+    """
     now = _possible(_bare(key.tree), plan.table, catalogue)
-    return now is not None and now.domain is not None and set(now.domain) == set(key.domain)
+    if now is None or now.domain is None:
+        return False
+    blocks = possible([now], plan.table, plan.where, catalogue)
+    there = {row[0] for row in blocks[0].rows} if blocks else set(now.domain)
+    return there <= set(key.domain) <= there | set(now.domain)
 
 
 def _extra(asked: Tree | None, released: Tree | None) -> list[Tree] | None:
@@ -246,7 +267,7 @@ def _merge(draft: Draft, keys: list[tuple[Any, ...] | None]) -> Merge:
         rows_of[group].append(int(row))
     pairs = [(n, row) for n, key in enumerate(keys) if key is not None and key in place for row in rows_of[place[key]]]
     found = np.array(pairs, np.int64).reshape(-1, 2)
-    return Merge(base.keys, found[:, 0], found[:, 1])
+    return Merge(base.keys, found[:, 0], found[:, 1], base.added)
 
 
 # ── what keys can be ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -358,12 +379,17 @@ def _of_units(name: str, relation: PerUnit, catalogue: Catalogue) -> Typed | Non
     return _counts(totals[0]) if totals else None
 
 
+def _of_windows(name: str, relation: UnitWindow, catalogue: Catalogue) -> Typed | None:
+    return _column(name, relation.source, catalogue) if name in relation.columns else None
+
+
 COLUMNS: dict[type[Rows], Callable[[str, Any, Catalogue], Typed | None]] = {
     UnitLimit: _of_few,
     Join: _of_join,
     UnionAll: _of_union,
     Projection: _of_rows,
     PerUnit: _of_units,
+    UnitWindow: _of_windows,
 }
 
 

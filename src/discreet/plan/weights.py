@@ -30,6 +30,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
+from typing import Any
 
 from discreet.catalogue.schema import Catalogue
 from discreet.kernel.exact_data import NUMBER, longest
@@ -45,11 +46,12 @@ from discreet.kernel.relations import (
     Scan,
     UnionAll,
     UnitLimit,
+    UnitWindow,
     node,
 )
 from discreet.plan.expressions.functions import FUNCTIONS
 from discreet.plan.measures.measure import Measure
-from discreet.plan.relation import unlimited_tables
+from discreet.plan.relation import owned_table, unlimited_tables
 
 __all__ = ["HELD", "MIN_ROWS_PER_TABLE", "NAMED", "copied", "weight"]
 
@@ -103,7 +105,9 @@ def copied(relation: Relation, catalogue: Catalogue, *, keys: Sequence[Key], mea
     more = max(_widened(relation, catalogue, keys, measures), _asked(measures))
     if copies == 0 or (copies == 1 and more <= 1):
         return 1
-    folds = [KEPT[type(each)](each) for each in node(relation).walk() if type(each) in KEPT]
+    every: list[Any] = list(node(relation).walk())
+    units = [owned.units for each in every if (owned := owned_table(each, catalogue))]  # no more than is stored
+    folds = [KEPT[type(each)](each) for each in every if type(each) in KEPT and each not in units]
     found = copies * max(_shown(keys, measures), *folds, more, 1)
     return found if found > MILD else 1
 
@@ -167,8 +171,19 @@ def _kept(relation: PerUnit) -> int:
     return _weigh(texts, len(relation.keys) + len(relation.totals) + SET * sets)
 
 
+def _compared(relation: UnitWindow, catalogue: Catalogue) -> Iterator[int]:
+    """Yield the weight of what windows over the rows of a unit carry of a row: its columns, and what is read of it."""
+    source = node(relation.source)
+    if _joins(source):
+        own = _texts(source, catalogue) & set(relation.columns) - {relation.unit}
+        read = [_text(tree) for tree in relation.trees]
+        yield _weigh(len(own) + sum(read), len(relation.columns) + len(read) + len(relation.windows))
+
+
 KEPT: dict[type[Rows], Callable[..., int]] = {PerUnit: _kept}
-CARRIED: dict[type[Rows], Callable[..., Iterator[int]]] = {Join: _met, UnitLimit: _cut, PerUnit: _added}
+CARRIED: dict[type[Rows], Callable[..., Iterator[int]]] = {
+    Join: _met, UnitLimit: _cut, PerUnit: _added, UnitWindow: _compared,
+}  # fmt: skip
 
 
 def _texts(rows: Rows, catalogue: Catalogue) -> set[str]:
@@ -201,6 +216,11 @@ def _of_groups(relation: PerUnit, catalogue: Catalogue) -> set[str]:
     return keys | {each.name for each in relation.totals if each.kind == "text"}
 
 
+def _of_windows(relation: UnitWindow, catalogue: Catalogue) -> set[str]:
+    own = _texts(node(relation.source), catalogue) & {*relation.columns}
+    return own | {each.name for each in relation.windows if each.value.kind == "text"}
+
+
 TEXTS: dict[type[Rows], Callable[..., set[str]]] = {
     Scan: _of_table,
     Join: _of_join,
@@ -208,6 +228,7 @@ TEXTS: dict[type[Rows], Callable[..., set[str]]] = {
     UnitLimit: _of_sources,
     Projection: _of_columns,
     PerUnit: _of_groups,
+    UnitWindow: _of_windows,
 }
 
 
@@ -327,6 +348,19 @@ def _limited_widths(relation: UnitLimit, catalogue: Catalogue, below: list[Width
     return below[0], NOTHING
 
 
+def _windowed_widths(relation: UnitWindow, catalogue: Catalogue, below: list[Widths]) -> Found:
+    """What windows carry of a row: each of its texts, and all that they read of it."""
+    own = {name: width for name, width in below[0].items() if name in (relation.unit, *relation.columns)}
+    read = [_width(tree, below[0]) for tree in relation.trees if tree is not None and _text(tree)]
+    made = {
+        each.name: reduce(or_, (_width(tree, below[0]) for tree in each.value.trees if tree is not None), NOTHING)
+        for each in relation.windows
+        if each.value.kind == "text"
+    }
+    numbers = NUMBER * (len(relation.windows) + sum(len((*each.by, *each.order)) for each in relation.windows))
+    return own | made, sum((*own.values(), *read), Width(numbers, Counter()))
+
+
 WIDTHS: dict[type[Rows], Callable[..., Found]] = {
     Scan: _stored_widths,
     Join: _joined_widths,
@@ -334,4 +368,5 @@ WIDTHS: dict[type[Rows], Callable[..., Found]] = {
     PerUnit: _folded_widths,
     UnionAll: _united_widths,
     UnitLimit: _limited_widths,
+    UnitWindow: _windowed_widths,
 }

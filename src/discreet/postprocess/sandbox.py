@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from discreet.core.fork import abandon
 from discreet.core.values.kinds import Kind
-from discreet.errors import NotUnderstood
-from discreet.postprocess.table import RELEASED, Given, Rows
+from discreet.errors import NotAllowed, NotUnderstood
+from discreet.postprocess.table import Given, Rows
 from discreet.sql.spelling import quoted
 from discreet.sql.types import STORED
 
@@ -45,6 +45,8 @@ def _connection(memory: str) -> duckdb.DuckDBPyConnection:
         for setting in (
             "threads = 1",
             f"memory_limit = '{memory}'",
+            # A trial has several rows where an answer may have one.
+            f"scalar_subquery_error_on_multiple_rows = {str(memory != TRIAL_MEMORY).lower()}",
             "autoinstall_known_extensions = false",
             "autoload_known_extensions = false",
             "python_enable_replacements = false",
@@ -56,20 +58,24 @@ def _connection(memory: str) -> duckdb.DuckDBPyConnection:
     return _own.ducks[memory]  # type: ignore[no-any-return]
 
 
-def run(select: str, given: Sequence[Given], *, trial: bool = False) -> Rows:
-    """Run a SELECT over released numbers, in an empty database."""
+def run(select: str, tables: Mapping[str, Sequence[Given]], *, trial: bool = False, most: int | None = None) -> Rows:
+    """Run a SELECT over released numbers, in an empty database; refuse more than `most` rows."""
     import duckdb  # noqa: PLC0415
 
-    columns = ", ".join(
-        f"unnest(${n}::{STORED[each.kind]}[]) AS {quoted(each.name)}" for n, each in enumerate(given, start=1)
-    )
+    written, values = list[str](), list[list[Any]]()
+    for name, given in tables.items():
+        columns = [f"unnest(${n}::{STORED[each.kind]}[]) AS {quoted(each.name)}"
+                   for n, each in enumerate(given, start=len(values) + 1)]  # fmt: skip
+        written.append(f"{quoted(name)} AS (SELECT {', '.join(columns)})")
+        values += [each.values for each in given]
     connection = _connection(TRIAL_MEMORY if trial else MEMORY)
     clock = threading.Timer(TRIAL_SECONDS if trial else SECONDS, connection.interrupt)
     clock.daemon = True
     clock.start()
     try:
-        done = connection.execute(f"WITH {RELEASED} AS (SELECT {columns}) {select}", [each.values for each in given])
-        found, heads = done.fetchall(), done.description
+        done = connection.execute(f"WITH {', '.join(written)} {select}" if written else select, values)
+        found = done.fetchall() if most is None else done.fetchmany(most + 1)
+        heads = done.description
     except duckdb.Error:
         raise NotUnderstood(
             "what is asked of the answer cannot be computed.",
@@ -78,6 +84,15 @@ def run(select: str, given: Sequence[Given], *, trial: bool = False) -> Rows:
         ) from None
     finally:
         clock.cancel()
+    return table_of(found, heads, most)
+
+
+def table_of(found: Sequence[Any], heads: Sequence[Any], most: int | None) -> Rows:
+    """Return the rows that DuckDB found as a table; refuse more than `most`, and values that answers do not have."""
+    if most is not None and len(found) > most:
+        raise NotAllowed(
+            f"this answer has more than {most:,} rows.", code="too-large", instead="add a condition or LIMIT"
+        )
     if any(str(each[1]) == "INTERVAL" for each in heads):
         raise NotUnderstood(
             "an interval is no column of an answer.",

@@ -24,12 +24,14 @@ MAX_PARTS = 10_000  # nodes of all SELECTs around an aggregation
 MAX_PLANNED = 30_000  # … of one expression, as an engine plans it: what is compared with zero or NaN is there twice
 RELEASED_TEXT = 1_000  # letters of a key
 
-OVER = ("lag", "lead", "first_value", "last_value", "min", "max", "mode")
+OVER = (
+    "lag", "lead", "first_value", "last_value", "min", "max", "mode", "max_by", "min_by", "first", "last", "any_value",
+)  # fmt: skip
 Lengths = Mapping[str, int]
 
 
-def check_sizes(view: q.Select, kinds: Mapping[str, Kind]) -> None:
-    """Refuse a view of a released table, by its columns' kinds, whose texts or whose parts would be too many.
+def check_sizes(view: q.Select, tables: Mapping[str, Mapping[str, Kind]]) -> None:
+    """Refuse a view of released tables, by their columns' kinds, whose texts or whose parts would be too many.
 
     Given    no key that is a text has more than RELEASED_TEXT letters.
     Promise  no text that is made for any row of the view has more than MAX_TEXT_CHARS letters, and those of more than
@@ -37,26 +39,41 @@ def check_sizes(view: q.Select, kinds: Mapping[str, Kind]) -> None:
     Because  each function makes of texts of at most so many letters one of at most as many as its rule here says; what
              is no text has at most PLAIN letters when it is written out.
     """
-    _Sizes(view, {name: RELEASED_TEXT if kind == "text" else PLAIN for name, kind in kinds.items()})
+    sizes = {
+        table: {name.lower(): RELEASED_TEXT if kind == "text" else PLAIN for name, kind in kinds.items()}
+        for table, kinds in tables.items()
+    }
+    _Sizes(sizes).select(view)
 
 
 class _Sizes:
     """Bounds on the letters of every expression of a view, and their running totals."""
 
-    def __init__(self, view: q.Select, released: Lengths) -> None:
-        self.letters = self.parts = 0
+    def __init__(self, tables: Mapping[str, Lengths]) -> None:
+        self.tables, self.letters, self.parts = tables, 0, 0
         self.inside = False  # whether the expression is part of one that was counted as a whole
-        self.select(view, released)
 
-    def select(self, view: q.Select, released: Lengths) -> dict[str, int]:
+    def select(self, view: q.Select) -> dict[str, int]:
         """Return the bounds of a SELECT's columns, by their names."""
-        known = released if view.inner is None else self.select(view.inner, released)
+        known = self.origin(view.source)
         found = {item.name.lower(): self.letters_of(item.what, known) for item in view.items}
         names = {**found, **known}
-        for each in (view.where, view.having, view.qualify, *view.keys, *(order.by for order in view.order)):
-            if each is not None:
-                self.letters_of(each, names)
+        for each in view.expressions[len(view.items) :]:
+            self.letters_of(each, names)
         return found
+
+    def origin(self, origin: q.Origin) -> Lengths:
+        """Return the bounds of the columns of what stands after FROM."""
+        return ORIGINS[type(origin)](self, origin)
+
+    def _joined(self, join: q.Join) -> Lengths:
+        sizes = [self.origin(each) for each in join.tables]
+        return {name: max(each.get(name, 0) for each in sizes) for name in set().union(*sizes)}
+
+    def _united(self, union: q.Union) -> Lengths:
+        sizes = [list(self.select(each).values()) for each in union.parts]
+        names = [item.name.lower() for item in union.parts[0].items]
+        return {name: max(column) for name, column in zip(names, zip(*sizes, strict=False), strict=False)}
 
     def letters_of(self, what: q.Expression, known: Lengths) -> int:
         """Return the most letters that an expression can have, as text."""
@@ -73,6 +90,8 @@ class _Sizes:
             raise NotAllowed(
                 "this expression is too large.", code="too-large", instead="write it with fewer parts", place=what.place
             )
+        if (inner := what.as_subquery or what.as_exists) is not None:
+            return max(self.select(inner.select).values(), default=PLAIN)
         before, self.inside = self.inside, True
         size = MADE[type(what)](what, [self.letters_of(each, known) for each in what.children])
         self.inside = before
@@ -121,5 +140,10 @@ MADE: dict[type[q.Expression], Callable[[Any, list[int]], int]] = {
     q.Aggregate: _over,
     q.Window: _over,
     q.Star: lambda *_: PLAIN,
-    q.Exists: lambda *_: PLAIN,
+}
+ORIGINS: dict[type[q.Origin], Callable[[_Sizes, Any], Lengths]] = {
+    q.Source: lambda sizes, source: sizes.tables.get(source.name, {}),
+    q.Select: _Sizes.select,
+    q.Join: _Sizes._joined,
+    q.Union: _Sizes._united,
 }

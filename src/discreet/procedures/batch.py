@@ -22,7 +22,7 @@ from discreet.errors import BudgetExceeded, NotAllowed, NotUnderstood
 from discreet.kernel.expressions import Apply, Literal, Tree, conjunction
 from discreet.plan.compile.alternatives import MAX_PLANNED, other_readings, with_count_batches
 from discreet.plan.counts import ALL, counted_conditions
-from discreet.plan.draft import Alternative, Draft
+from discreet.plan.draft import Alternative, Draft, Question
 from discreet.plan.measures.statistic import Statistic
 from discreet.plan.measures.sums import Sums
 from discreet.plan.plan import Plan
@@ -31,20 +31,24 @@ from discreet.plan.reading import Reading
 from discreet.plan.regions import regions
 from discreet.plan.terms import Terms, read_terms
 from discreet.procedures.auto_bounds import wanted_bounds
+from discreet.procedures.composed import answer_of, asked_of, check_composed, explanation_of_all, public_rows
 from discreet.procedures.procedure import Context, Past, Procedure, Purchase
 from discreet.procedures.recall import find_paid, plans_of, recall_plans
 from discreet.procedures.single import ask, explain, explanation_of
 from discreet.sql.parameters import Parameters, Params
+from discreet.sql.query import Select
 
 __all__ = [
     "MAX_QUESTIONS",
     "BatchPlan",
     "BatchQuestion",
+    "ask_drafts",
     "ask_many",
     "batch_question",
     "batch_terms",
     "countable_together",
     "divide_batch",
+    "explain_drafts",
     "explain_many",
     "over_budget",
     "read_questions",
@@ -58,6 +62,7 @@ FILTERS = (
 )
 
 Questions = Sequence[tuple[str, Params]]
+Asked = Sequence[tuple[str | Select, Params]]
 
 
 @dataclass(frozen=True)
@@ -91,7 +96,30 @@ def ask_many(asked: Questions, wanted: Terms, context: Context) -> Procedure[lis
 
     All questions but those that need automatic bounds are bought together, all or none.
     """
-    (found, every), answers = _divided(asked, wanted, context, context.left()), dict[int, Answer]()
+    questions, steps = _compiled(asked, context)
+    drafts, texts = _flat(questions, asked)
+    for each in questions:
+        check_composed(each, wanted)
+    public = [public_rows(each, context) for each in questions]
+    parts = yield from ask_drafts(drafts, texts, wanted, context, steps)
+    answers, first = list[Answer](), 0
+    for each, rows in zip(questions, public, strict=True):
+        last = first + len(each.inner)
+        answers.append(answer_of(each, parts[first:last], rows, wanted, context))
+        first = last
+    return answers
+
+
+def ask_drafts(
+    every: Sequence[Draft], asked: Asked, wanted: Terms, context: Context, steps: int = 0
+) -> Procedure[list[Answer]]:
+    """Answer several questions, each compiled (in `steps`) and as it was asked, for one cost; see `ask_many`."""
+    if not every:
+        return []
+    with work.limited_work(work.MAX_WORK_TOGETHER, together=True):
+        work.spend(steps)
+        found = divide_batch(every, wanted, context.paid(), context.left())
+    answers = dict[int, Answer]()
     drafts = {n: own.check_terms(every[n]) for n, own in found.singles.items()}
     known = [n for n in drafts if not wanted_bounds(drafts[n])]  # automatic bounds are bought first
     wants = [plans_of(drafts[n], found.singles[n], context) for n in known]
@@ -109,31 +137,61 @@ def ask_many(asked: Questions, wanted: Terms, context: Context) -> Procedure[lis
 
 def explain_many(asked: Questions, wanted: Terms, context: Context) -> Explanations:
     """Explain what `ask_many` would cost, and how exact every number would be."""
-    (found, drafts), each = _divided(asked, wanted, context, None), dict[int, Explanation]()
+    questions, steps = _compiled(asked, context)
+    for each in questions:
+        check_composed(each, wanted)
+    parts, found = explain_drafts(_flat(questions, asked)[0], wanted, context, steps)
+    told, first = list[Explanation](), 0
+    for one in questions:
+        last = first + len(one.inner)
+        told.append(explanation_of_all(one, parts[first:last], wanted, context))
+        first = last
+    left = context.left()
+    if found is None:
+        return Explanations(tuple(told), (), str(left), True)
+    beside = tuple(dict.fromkeys(remark for n in sorted(found.separate_counts) for remark in found.remarks(n)))
+    plain = all(len(each.inner) == 1 for each in questions)  # else places are not those of the questions
+    return Explanations(tuple(told), found.ways if plain else (), str(left), Explanations.total(parts) in left, beside)
+
+
+def explain_drafts(
+    drafts: Sequence[Draft], wanted: Terms, context: Context, steps: int = 0
+) -> tuple[list[Explanation], BatchPlan | None]:
+    """Explain what `ask_drafts` would cost."""
+    if not drafts:
+        return [], None
+    with work.limited_work(work.MAX_WORK_TOGETHER, together=True):
+        work.spend(steps)
+        found = divide_batch(drafts, wanted, context.paid(), None)
+    each = dict[int, Explanation]()
     for places, together in found.batches:
         one = explanation_of(together.draft, together.plans, wanted, context)
         for n, draft in zip(places, together.read(one.plan), strict=True):
             each[n] = replace(one, origin=PlannedQuestion(draft.measured(one.plan.measures), one.plan))
     each |= {n: explain(drafts[n], own, context) for n, own in found.singles.items()}
-    left, told = context.left(), tuple(each[n] for n in range(len(each)))
-    beside = tuple(dict.fromkeys(remark for n in sorted(found.separate_counts) for remark in found.remarks(n)))
-    return Explanations(told, found.ways, str(left), Explanations.total(told) in left, beside)
+    return [each[n] for n in range(len(each))], found
 
 
-def _divided(
-    asked: Questions, wanted: Terms, context: Context, left: Remaining | None
-) -> tuple[BatchPlan, Sequence[Draft]]:
-    """Compile and divide several questions; refuse if they are too much work together."""
-    drafts = dict[Any, Draft]()
+def _compiled(asked: Questions, context: Context) -> tuple[list[Question], int]:
+    """Compile several questions, and count the steps that it took; refuse if they are too much work together."""
+    found, total = dict[Any, Question](), 0
     with work.limited_work(work.MAX_WORK_TOGETHER, together=True):
         keys = [(each if isinstance(each, str) else None, Parameters.of(given).key) for each, given in asked]
         for key, each in zip(keys, asked, strict=True):
-            work.spend(work.QUESTION)
-            if key not in drafts:
-                drafts[key], steps = context.worked(*each)
-                work.spend(steps)
-        found = [drafts[key] for key in keys]
-        return divide_batch(found, wanted, context.paid(), left), found
+            steps = work.QUESTION
+            if key not in found:
+                found[key], more = context.worked(*each)
+                steps += more
+            work.spend(steps)
+            total += steps
+        return [found[key] for key in keys], total
+
+
+def _flat(questions: Sequence[Question], asked: Questions) -> tuple[list[Draft], Asked]:
+    """Return all drafts that are to be bought, each with what was asked for it."""
+    drafts = [draft for each in questions for draft in each.inner]
+    texts = [one for each, said in zip(questions, asked, strict=True) for one in asked_of(each, said)]
+    return drafts, texts
 
 
 def read_questions(questions: Iterable[str], params: Params) -> list[tuple[str, Params]]:

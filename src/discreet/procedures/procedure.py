@@ -18,7 +18,7 @@ from discreet.catalogue.schema import Catalogue
 from discreet.core.loss import Budget, Remaining
 from discreet.engines.engine import Snapshot
 from discreet.kernel.check import check
-from discreet.plan.draft import Draft
+from discreet.plan.draft import Draft, Question
 from discreet.plan.plan import Plan, Released
 from discreet.sql.parameters import Params
 from discreet.sql.query import Select
@@ -74,14 +74,18 @@ class Context:
     paid: Callable[[], Past]  # of the snapshot's version
     left: Callable[[], Remaining]  # for the analyst
     remarks: tuple[str, ...]  # beside every answer
-    worked: Callable[[str, Params], tuple[Draft, int]]  # the draft of a text, and the steps of work of compiling it
-    compiled: Callable[[str | Select, Params, Catalogue], Draft]
+    worked: Callable[[str, Params], tuple[Question, int]]  # a text, compiled, and the steps of work of compiling it
+    compiled: Callable[[str | Select, Params, Catalogue], Question]
 
-    def draft(self, question: str | Select, params: Params = None) -> Draft:
-        """Return the draft of a text, or of a query built by hand."""
+    def question(self, question: str | Select, params: Params = None) -> Question:
+        """Return a text, or a query built by hand, compiled."""
         if isinstance(question, str):
             return self.worked(question, params)[0]
         return self.compiled(question, params, self.catalogue)
+
+    def draft(self, question: str | Select, params: Params = None) -> Draft:
+        """Return the draft of a text, or of a query built by hand; refuse one that is made of several."""
+        return self.question(question, params).alone
 
     def check(self, plan: Plan) -> None:
         """Refuse a plan that the kernel cannot follow or the engine cannot run, without looking at any row."""

@@ -28,7 +28,7 @@ def ask(question: str | Select, params: Params, wanted: Terms, context: Context)
     """Answer a question for a cost, or at the least cost for a margin; the same again is free."""
     draft = wanted.check_terms(context.draft(question, params))
     if auto_bounds.wanted_bounds(draft):
-        again = lambda known: context.compiled(question, params, known)  # noqa: E731
+        again = lambda known: context.compiled(question, params, known).alone  # noqa: E731
         return (yield from auto_bounds.ask_bounded(draft, again, wanted, context))
     if (sought := wanted.data_dependent_margin(draft)) is not None:
         return (yield from ask_within(draft, sought, context))

@@ -11,8 +11,10 @@ __all__ = [
     "AGGREGATES",
     "FLAGS",
     "INSTEAD",
+    "ORDERED",
     "PARTS",
     "PARTS_OF_DATES",
+    "PICKED",
     "QUANTILES",
     "TWO",
     "WINDOWS",
@@ -35,18 +37,24 @@ FLAGS = {
 PARTS: dict[str, str] = {  # what a question calls the parts that sqlglot has other names for
     "catalog": "a name of a database",
     "columns": "a list of names",
+    "count": "a third argument",
     "db": "a name of a schema",
     "decimals": "a number of digits",
     "direction": "`FETCH`",
     "expression": "a second argument",
     "expressions": "a second argument",
     "field": "`IN` without a list",
+    "flag": "an option",
     "limit_options": "a percentage",
     "locks": "`FOR UPDATE`",
     "null_on_zero_variance": "a third argument",
+    "modifiers": "an option",
     "nulls": "`NULLS`",
     "position": "an end to trim",
+    "pivots": "`PIVOT`",
     "query": "a SELECT inside an expression",
+    "recursive": "a recursive `WITH`",
+    "sample": "`TABLESAMPLE`",
     "unnest": "`UNNEST`",
     "windows": "`WINDOW`",
 }
@@ -62,6 +70,8 @@ AGGREGATES: dict[type[exp.Expression], str] = {
     exp.Stddev: "stddev_samp",
     exp.StddevSamp: "stddev_samp",
     exp.StddevPop: "stddev_pop",
+    exp.Skewness: "skewness",
+    exp.Kurtosis: "kurtosis",
     exp.CovarSamp: "covar_samp",
     exp.CovarPop: "covar_pop",
     exp.Corr: "corr",
@@ -69,6 +79,11 @@ AGGREGATES: dict[type[exp.Expression], str] = {
     exp.RegrCount: "regr_count",
     exp.Median: "median",
     exp.Mode: "mode",
+    exp.ArgMax: "max_by",
+    exp.ArgMin: "min_by",
+    exp.First: "first",
+    exp.Last: "last",
+    exp.AnyValue: "any_value",
     exp.PercentileCont: "quantile_cont",
     exp.PercentileDisc: "quantile_disc",
     exp.Quantile: "quantile_disc",
@@ -77,18 +92,18 @@ AGGREGATES: dict[type[exp.Expression], str] = {
 
 QUANTILES = {"quantile_cont", "quantile_disc"}  # aggregates of an expression, and of a number between 0 and 1
 
-TWO = {"covar_samp", "covar_pop", "corr", "regr_slope", "regr_count"}  # aggregates of two expressions
+TWO = {"covar_samp", "covar_pop", "corr", "regr_slope", "regr_count", "max_by", "min_by"}  # of two expressions
+
+ORDERED = {"first", "last", "any_value"}  # aggregates that take an ORDER BY
+
+PICKED = ORDERED | {"max_by", "min_by"}  # aggregates that are a value of one row
 
 INSTEAD: dict[str, str] = {  # what people ask for under other names, and how it is asked here
-    "any_value": "MODE(x) is the commonest of declared values",
     "approx_count_distinct": "write COUNT(DISTINCT x)",
     "approx_top_k": "write SELECT x, COUNT(*) AS n … GROUP BY x ORDER BY n DESC LIMIT 3",
     "array_agg": "ask for aggregates: COUNT(*), SUM(x), MEDIAN(x)",
     "bool_and": "write COUNT(*) FILTER (WHERE NOT …)",
     "bool_or": "write COUNT(*) FILTER (WHERE …)",
-    "count_if": "write COUNT(*) FILTER (WHERE …)",
-    "countif": "write COUNT(*) FILTER (WHERE …)",
-    "first": "write MIN(x), or MODE(x) of declared values",
     "list": "ask for aggregates: COUNT(*), SUM(x), MEDIAN(x)",
     "mean": "write AVG(x)",
     "regr_avgx": "write AVG(x) FILTER (WHERE y IS NOT NULL)",

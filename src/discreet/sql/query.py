@@ -17,7 +17,7 @@ from discreet.core.walk import Formula, Node, conjuncts
 from discreet.errors import Place
 
 __all__ = ["Aggregate", "Call", "Constant", "Exists", "Expression", "Item", "Join", "Joined", "Name", "Order", "Origin",
-           "Select", "Source", "Star", "Union", "Window", "conjuncts", "written"]  # fmt: skip
+           "Select", "Source", "Star", "Subquery", "Union", "Window", "conjuncts", "written"]  # fmt: skip
 
 Value = bool | int | Fraction | str | date | Interval | None  # a timestamp is a date, too
 
@@ -30,6 +30,11 @@ class _Placed:
 @dataclass(frozen=True, kw_only=True)
 class _Expression(_Placed, Formula["Expression"]):
     """An expression, with what can be asked of every kind; see `Formula` for more."""
+
+    @property
+    def as_name(self) -> Name | None:
+        """Return this expression if it is a name; None otherwise."""
+        return None
 
     @property
     def as_aggregate(self) -> Aggregate | None:
@@ -56,14 +61,23 @@ class _Expression(_Placed, Formula["Expression"]):
         return False
 
     @property
-    def tests(self) -> list[Exists]:
-        """Return every EXISTS and IN (SELECT …) in the expression."""
-        return [test for each in self.children for test in each.tests]
-
-    @property
     def as_exists(self) -> Exists | None:
         """Return this expression if it is EXISTS or IN (SELECT …); None otherwise."""
         return None
+
+    @property
+    def as_subquery(self) -> Subquery | None:
+        """Return this expression if it is a subquery that stands for a value; None otherwise."""
+        return None
+
+    @property
+    def selects(self) -> tuple[Select, ...]:
+        """Return the SELECTs in the expression: those of EXISTS, of IN (SELECT …) and of values."""
+        return tuple(select for each in self.children for select in each.selects)
+
+    def nested(self, by: Callable[[Select], Select]) -> Expression:
+        """Return the expression with `by(select)` in the place of each SELECT in it."""
+        return self.map(lambda each: each.nested(by))
 
     @property
     def aggregates_rows(self) -> bool:
@@ -89,6 +103,10 @@ class Name(_Expression):
 
     name: str
     table: str | None = None
+
+    @property
+    def as_name(self) -> Name:
+        return self
 
     @property
     def column(self) -> str:
@@ -152,12 +170,15 @@ class Call(_Expression):
 
 @dataclass(frozen=True, kw_only=True)
 class Aggregate(_Expression):
-    """An aggregate of many rows, such as SUM; without an argument, COUNT(*). Further arguments are in `more`."""
+    """An aggregate of many rows, such as SUM; without an argument, COUNT(*). Further arguments are in `more`, the order
+    of rows, for FIRST(x ORDER BY y), in `order`.
+    """
 
     function: str
     argument: Expression | None = None
     distinct: bool = False
     more: tuple[Expression, ...] = ()
+    order: tuple[Order, ...] = ()
 
     @property
     def aggregates_rows(self) -> bool:
@@ -173,11 +194,13 @@ class Aggregate(_Expression):
 
     @property
     def children(self) -> tuple[Expression, ...]:
-        return self.arguments
+        return (*self.arguments, *(each.by for each in self.order))
 
     def rebuilt(self, children: Sequence[Expression]) -> Aggregate:
-        argument, more = (None, children) if self.argument is None else (children[0], children[1:])
-        return replace(self, argument=argument, more=tuple(more))
+        last = len(self.arguments)
+        argument, more = (None, children[:last]) if self.argument is None else (children[0], children[1:last])
+        order = tuple(replace(each, by=by) for each, by in zip(self.order, children[last:], strict=True))
+        return replace(self, argument=argument, more=tuple(more), order=order)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,15 +253,36 @@ class Exists(_Expression):
     of: Expression | None = None
 
     @property
-    def tests(self) -> list[Exists]:
-        return [self]
+    def selects(self) -> tuple[Select, ...]:
+        return (self.select, *(() if self.of is None else self.of.selects))
+
+    def nested(self, by: Callable[[Select], Select]) -> Exists:
+        return replace(self, select=by(self.select), of=self.of and self.of.nested(by))
 
     @property
     def as_exists(self) -> Exists:
         return self
 
 
-Expression = Name | Constant | Call | Aggregate | Window | Star | Exists
+@dataclass(frozen=True, kw_only=True)
+class Subquery(_Expression):
+    """A SELECT of one column that stands for a value: that of its only row, or NULL if it has none."""
+
+    select: Select
+
+    @property
+    def selects(self) -> tuple[Select, ...]:
+        return (self.select,)
+
+    def nested(self, by: Callable[[Select], Select]) -> Subquery:
+        return replace(self, select=by(self.select))
+
+    @property
+    def as_subquery(self) -> Subquery:
+        return self
+
+
+Expression = Name | Constant | Call | Aggregate | Window | Star | Exists | Subquery
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -277,6 +321,21 @@ class _Origin(_Placed, Node["Origin"]):
         """Return this source if it is a SELECT; None otherwise."""
         return None
 
+    @property
+    def as_table(self) -> Source | None:
+        """Return this source if it is a table; None otherwise."""
+        return None
+
+    @property
+    def as_union(self) -> Union | None:
+        """Return this source if it is a UNION or another operation on SELECTs; None otherwise."""
+        return None
+
+    @property
+    def as_join(self) -> Join | None:
+        """Return this source if it is a join; None otherwise."""
+        return None
+
 
 @dataclass(frozen=True, kw_only=True)
 class Source(_Origin):
@@ -285,13 +344,17 @@ class Source(_Origin):
     name: str
     alias: str
 
+    @property
+    def as_table(self) -> Source:
+        return self
+
 
 @dataclass(frozen=True, kw_only=True)
 class Joined(_Placed):
     """One more table of a join: how it is joined, and under which condition; a comma has none."""
 
     source: Source | Select | Union
-    how: str  # "inner", "left" or ","
+    how: str  # "inner", "left", "right", "full" or ","
     on: Expression | None = None
     using: tuple[str, ...] = ()
 
@@ -316,13 +379,22 @@ class Join(_Origin):
     def joined(self) -> tuple[Joined, ...]:
         return self.others
 
+    @property
+    def as_join(self) -> Join:
+        return self
+
+    def rebuilt(self, children: Sequence[Any]) -> Join:
+        others = tuple(replace(each, source=source) for each, source in zip(self.others, children[1:], strict=True))
+        return replace(self, first=children[0], others=others)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Union(_Origin):
-    """UNION ALL: the rows of several SELECTs, one after the other."""
+    """UNION ALL: the rows of several SELECTs, one after the other; or another operation on sets of rows."""
 
     parts: tuple[Select, ...]
     alias: str | None = None
+    how: str = "union all"  # or "union", "intersect", "except", "intersect all", "except all"
 
     @property
     def children(self) -> tuple[Origin, ...]:
@@ -332,6 +404,13 @@ class Union(_Origin):
     def first_items(self) -> tuple[Item, ...]:
         """Return the columns that give their names to those of the whole."""
         return self.parts[0].items
+
+    @property
+    def as_union(self) -> Union:
+        return self
+
+    def rebuilt(self, children: Sequence[Any]) -> Union:
+        return replace(self, parts=tuple(children))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -353,8 +432,16 @@ class Select(_Origin):
 
     @property
     def children(self) -> tuple[Origin, ...]:
-        """Return the source, and the SELECTs that test its rows."""
-        return (self.source, *(each.select for each in (self.where.tests if self.where else ())))
+        """Return the source, and the SELECTs in expressions."""
+        return (self.source, *(select for each in self.expressions for select in each.selects))
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """Return every expression of the SELECT itself; those of its source are not among them."""
+        clauses = tuple(each for each in (self.where, self.having, self.qualify) if each is not None)
+        ons = tuple(each.on for each in self.source.joined if each.on is not None)
+        items, order = (each.what for each in self.items), (each.by for each in self.order)
+        return (*items, *clauses, *self.keys, *order, *ons)
 
     @property
     def first_items(self) -> tuple[Item, ...]:

@@ -100,7 +100,7 @@ class WorkloadQuestion:
             )
         if len(_parts(count)) != 1 or (known is not None and known.column(count) is not None):
             raise _not_a_count(None if known is None else known.unit)
-        draft = context.draft(_sql(table, known, columns, where, count), params)
+        draft = context.draft(_sql(table, known, columns, where, count), params).crossed
         wanted_bounds(draft)
         if len(draft.keys) != len(columns) or draft.sets:
             raise NotUnderstood(

@@ -112,6 +112,7 @@ class WorkloadAnswers(Answers):
     @property
     def receipt(self) -> ReceiptFacts:
         """The facts of the ledger's receipt: `entry` is where the question was charged, or asked again."""
+        assert self.bill.receipt is not None
         return self.bill.receipt
 
     @property

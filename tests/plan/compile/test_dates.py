@@ -30,8 +30,8 @@ from discreet.engines.sql.dialect import Stored
 from discreet.engines.sql.expressions import group_key, spell
 from discreet.kernel.expressions import Literal, Typed
 from discreet.plan import codec
-from discreet.plan.compile.types import typed
 from discreet.plan.plan import Released
+from discreet.plan.rows.types import typed
 from discreet.sql.parser.parse import parse
 
 BUDGET = dp.Budget(epsilon=10**9, delta="1e-3")

@@ -10,7 +10,7 @@ import pytest
 import discreet as dp
 from discreet.catalogue.schema import Table
 from discreet.engines.sql.relations import render_from
-from discreet.plan.compile.join import MAX_JOINED_ROWS
+from discreet.plan.rows.join import MAX_JOINED_ROWS
 from support import hostile as h
 from support.lineage import asked, stored, table
 
@@ -130,22 +130,34 @@ def test_so_much_of_one_person_counts(tmp_path: Path, sql: str, sums: list[int])
         assert sums[0] <= h.plan_of(curator, sql).mechanisms[0].reach.l1  # type: ignore[attr-defined]
 
 
-# ── of a public table at most one row joins each row ─────────────────────────────────────────────────────────────
+# ── of a public table all rows join that match ───────────────────────────────────────────────────────────────────
 
 TWICE = "CREATE TABLE towns AS SELECT zip, 'a' || n AS town FROM (VALUES {zips}) AS t(zip), range(2) AS r(n)"
 
 
-def test_a_key_that_is_none_makes_nobody_count_twice(tmp_path: Path) -> None:
-    """A public table declares a key, and has rows that share it; whoever is one row stays one."""
+def refused(curator: dp.Curator, sql: str) -> str:
+    with pytest.raises(dp.NotAllowed) as no:
+        curator.ask(sql, epsilon=1)
+    return no.value.reason
+
+
+def test_a_key_that_is_none_is_not_relied_on(tmp_path: Path) -> None:
+    """A public table declares a key, and has rows that share it; whoever is one row is none of several."""
     visits = table("visits", "who", rows_per_unit=9, columns={"zip": str})
     people, towns = table("people", columns={"zip": str}), table("towns", public=True, key="zip")
     made = ["CREATE TABLE visits AS SELECT 7 AS who, '10' AS zip", "CREATE TABLE people AS SELECT '10' AS zip",
             TWICE.format(zips="('10')")]  # fmt: skip
     with stored(tmp_path / "held.duckdb", made, [visits, people, towns]) as curator:
-        assert asked(curator, "SELECT COUNT(*) FROM people JOIN towns ON people.zip = towns.zip") == [1]
+        said = "up to 2 rows of `towns` match one row of `people`"
+        assert said in refused(curator, "SELECT COUNT(*) FROM people JOIN towns ON people.zip = towns.zip")
+        assert said in refused(curator, "SELECT COUNT(*) FROM people LEFT JOIN towns USING (zip)")
+        some = "SELECT COUNT(*) FROM people JOIN towns USING (zip) WHERE town = 'a1'"
+        assert asked(curator, some) == [1]
         one = "(SELECT who, MAX(zip) AS zip FROM visits GROUP BY who)"
-        assert asked(curator, f"SELECT COUNT(*) FROM {one} AS v JOIN towns ON v.zip = towns.zip") == [1]
-        assert asked(curator, f"SELECT COUNT(*) FROM {one} AS v LEFT JOIN towns USING (zip)") == [1]
+        for sql in (f"SELECT COUNT(*) FROM {one} AS v JOIN towns ON v.zip = towns.zip",
+                    f"SELECT COUNT(*) FROM {one} AS v LEFT JOIN towns USING (zip)"):  # fmt: skip
+            assert asked(curator, sql) == [2]
+            assert h.plan_of(curator, sql).mechanisms[0].reach.l1 == 2  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -159,16 +171,57 @@ def test_a_key_that_is_none_makes_nobody_count_twice(tmp_path: Path) -> None:
         ("true", "('t'), ('true'), ('1')", {"zip": [True, False]}),
     ],
 )
-def test_what_a_condition_cannot_tell_apart_joins_once(
+def test_what_a_condition_cannot_tell_apart_matches(
     tmp_path: Path, zip: str, zips: str, declared: dict[str, Any]
 ) -> None:
-    """Every row is a person, and stays one, however the public table stores what it is joined on."""
-    people = table("people", columns={"zip": {}})
-    towns = table("towns", public=True, columns=declared)
-    made = [f"CREATE TABLE people AS SELECT {zip} AS zip", TWICE.format(zips=zips)]
-    with stored(tmp_path / "held.duckdb", made, [people, towns]) as curator:
-        assert asked(curator, "SELECT COUNT(*) FROM people JOIN towns ON people.zip = towns.zip") == [1]
-        assert asked(curator, "SELECT COUNT(town) FROM people LEFT JOIN towns USING (zip)") == [1]
+    """Rows that match are counted, however the public table stores what it is joined on."""
+    people, towns = table("people", columns={"zip": {}}), table("towns", public=True, columns=declared)
+    visits = table("visits", "who", rows_per_unit=3, columns={"zip": {}})
+    made = [f"CREATE TABLE people AS SELECT {zip} AS zip", "CREATE TABLE visits AS SELECT 7 AS who, zip FROM people",
+            TWICE.format(zips=zips)]  # fmt: skip
+    many = 2 * (zips.count(",") + 1 - zips.count("38, 20"))
+    with stored(tmp_path / "held.duckdb", made, [people, visits, towns]) as curator:
+        assert f"up to {many} rows" in refused(curator, "SELECT COUNT(*) FROM people JOIN towns USING (zip)")
+        for sql in ("SELECT COUNT(*) FROM visits JOIN towns ON visits.zip = towns.zip",
+                    "SELECT COUNT(town) FROM visits LEFT JOIN towns USING (zip)"):  # fmt: skip
+            assert asked(curator, sql)[0] == many
+            assert h.plan_of(curator, sql).mechanisms[0].reach.l1 == 3 * many  # type: ignore[attr-defined]
+
+
+def test_a_public_table_is_filtered_before_it_is_joined(tmp_path: Path) -> None:
+    people, shops = table("people", "who", rows_per_unit=1, columns={"zip": str}), table("shops", public=True)
+    made = [
+        "CREATE TABLE people AS SELECT n AS who, CAST(n % 4 AS TEXT) AS zip FROM range(1000) AS r(n)",
+        "CREATE TABLE shops AS SELECT * FROM (VALUES ('0', 'A', 1), ('0', 'B', 2), ('0', 'B', 3), ('1', 'B', 4),"
+        " ('2', 'A', 5), (NULL, 'B', 6), (NULL, 'B', 7)) AS t(zip, kind, size)",
+    ]
+    with stored(tmp_path / "held.duckdb", made, [people, shops]) as curator:
+        joined = "FROM people JOIN shops ON people.zip = shops.zip"
+        assert asked(curator, f"SELECT COUNT(*) {joined} WHERE kind = 'B'") == [750]
+        assert asked(curator, f"SELECT COUNT(*) {joined}") == [1250]
+        assert asked(curator, f"SELECT COUNT(*) {joined} AND size > 3") == [500]
+        assert asked(curator, "SELECT COUNT(*) FROM people LEFT JOIN shops USING (zip)") == [1500]
+        inside = "(SELECT zip AS z, size FROM shops WHERE kind = 'B')"
+        assert asked(curator, f"SELECT COUNT(*) FROM people JOIN {inside} AS s ON people.zip = s.z") == [750]
+        twice = "FROM people JOIN shops AS s USING (zip) JOIN shops AS t ON s.size = t.size + 1"
+        assert asked(curator, f"SELECT COUNT(*) {twice}") == [1000]
+        pair = "(SELECT s.zip AS z FROM shops AS s JOIN shops AS t ON s.kind = t.kind)"
+        many = 250 * (2 + 5 * 3 + 2)
+        assert asked(curator, f"SELECT COUNT(*) FROM people JOIN {pair} AS p ON people.zip = p.z") == [many]
+
+
+def test_a_key_of_many_public_rows_counts_as_often_or_is_refused(tmp_path: Path) -> None:
+    tables = [table("few", "who", rows_per_unit=10, columns={"k": {}}), table("codes", public=True),
+              table("many", "who", rows_per_unit=100, columns={"k": {}})]  # fmt: skip
+    made = [f"CREATE TABLE {name} AS SELECT n AS who, 1 AS k FROM range(3) AS r(n)" for name in ("few", "many")]
+    made += ["CREATE TABLE codes AS SELECT 1 AS k, n FROM range(100000) AS r(n)",
+             "INSERT INTO few SELECT 9, 1 FROM range(50)"]  # fmt: skip
+    with stored(tmp_path / "held.duckdb", made, tables) as curator:
+        sql = "SELECT COUNT(*) FROM few JOIN codes ON few.k = codes.k"
+        assert h.plan_of(curator, sql).caps.rows == 10**6
+        assert asked(curator, sql) == [3 * 10**5 + 10**6]
+        no = refused(curator, sql.replace("few", "many"))
+        assert no.startswith("one who could have 10,000,000 joined rows here")
 
 
 # ── the same unit in two tables ──────────────────────────────────────────────────────────────────────────────────

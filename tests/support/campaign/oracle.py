@@ -25,7 +25,17 @@ import discreet as dp
 from discreet.core.mechanism import Then
 from discreet.kernel.exact_data import DistinctCount, RowSums, UnitCount
 from discreet.kernel.plan import ExactResult
-from discreet.kernel.relations import Join, JoinInput, PerUnit, Projection, UnionAll, UnitAggregate, UnitLimit
+from discreet.kernel.relations import (
+    Join,
+    JoinInput,
+    PerUnit,
+    Projection,
+    UnionAll,
+    UnitAggregate,
+    UnitLimit,
+    UnitWindow,
+    Windowed,
+)
 from discreet.kernel.verdict import Rejected
 from discreet.mechanisms.quantiles.histogram import Histogram
 from discreet.mechanisms.selection.top_k import TopKRanking
@@ -191,15 +201,21 @@ def _plainly(pair: Pair, held: Held, *, doubles: bool = False) -> duckdb.DuckDBP
     return connection
 
 
+MOST_ROWS = 1000  # more than a plain person has, in any table or subquery
+
+
 def uncut(part: Any) -> Any:
-    """A relation, or a part of one, in which no count and no sum within a unit is cut off at a cap."""
+    """A relation, or a part of one, in which no count and no sum within a unit is cut off at a cap, and as many rows of
+    a unit meet others as a person has here, though a table declares fewer.
+    """
     if isinstance(part, UnitAggregate):
         return replace(part, most=None)
     if isinstance(part, tuple):
         return tuple(uncut(each) for each in part)
-    if not isinstance(part, (Join, JoinInput, Projection, PerUnit, UnionAll, UnitLimit)):
+    if not isinstance(part, (Join, JoinInput, Projection, PerUnit, UnionAll, UnitLimit, UnitWindow, Windowed)):
         return part
-    return replace(part, **{each.name: uncut(getattr(part, each.name)) for each in fields(part)})
+    whole = replace(part, **{each.name: uncut(getattr(part, each.name)) for each in fields(part)})
+    return replace(whole, most=max(whole.most, MOST_ROWS)) if isinstance(whole, UnitLimit) else whole
 
 
 # ── the court ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -302,8 +318,8 @@ class Court:
                 )
 
     def _meant(self, alone: Alone, asked: Question, plan: Plan, salt: int, most: int) -> bool:
-        """Whether two opinions are of the same rows: computed numbers are doubles, and what a unit adds up ends at its
-        cap. Where both count with doubles, and nothing is cut off, they must agree.
+        """Whether two opinions are of the same rows: computed numbers are doubles, and what a unit adds up, or joins,
+        ends at its cap. Where both count with doubles, and nothing is cut off, they must agree.
         """
         whole, doubles = alone.counted(asked), alone.in_doubles(self.pairs[0], asked)
         free = replace(plan, table=uncut(plan.table))
@@ -324,7 +340,7 @@ def looked(curator: dp.Curator, plan: Plan, salt: int) -> ExactResult:
 
 # ── what an analyst sees ─────────────────────────────────────────────────────────────────────────────────────────
 
-AFTERWARDS = re.compile(r"\b(HAVING|LIMIT|QUALIFY|ORDER)\b")
+AFTERWARDS = re.compile(r"\b(HAVING|LIMIT|QUALIFY|ORDER|SELECT DISTINCT)\b")
 
 
 def transcript(curator: dp.Curator, sql: str, **options: Any) -> dict[str, Any]:

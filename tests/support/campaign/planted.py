@@ -27,9 +27,9 @@ from discreet.kernel.relations import UnitLimit
 from discreet.ledger import protection
 from discreet.ledger.balances import State
 from discreet.ledger.high_water_mark import Mark
-from discreet.plan.compile import join, scope
 from discreet.plan.measures.distinct import Distinct
 from discreet.plan.plan import Plan
+from discreet.plan.rows import join, scope
 from discreet.postprocess import sizes
 from discreet.sql import query
 from discreet.sql import query as q

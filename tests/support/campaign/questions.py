@@ -188,6 +188,8 @@ class Writer:
             items.append(f"{self.ref(rels, rels[0], name)} AS {self.quoted(other)}")
         for _ in range(self.dice.randint(1, 3)):
             what, kind = self.made(rels)
+            if unit is not None and self.chance(0.12):
+                what, kind, plain = self.window(rels, unit), "loose", False  # a choice, where an order is of some rows
             name = self.again(rels, [*kinds, *([called] if called else [])])
             kinds[name] = kind
             items.append(f"{what} AS {self.quoted(name)}")
@@ -223,6 +225,18 @@ class Writer:
             return self.pick((f"LOWER({what})", "text"), (f"{what} || 'x'", "text"), (f"LEFT({what}, 1)", "text"),
                              (f"COALESCE({what}, 'x')", "text"))  # fmt: skip
         return (f"NOT {what}", "flag") if kind == "flag" else (f"MONTH({what})", "number")
+
+    def window(self, rels: list[Rel], unit: str) -> str:
+        """A window over the rows of a unit; sometimes over those that share something else, which is refused."""
+        rel = self.dice.choice(rels)
+        some = [self.ref(rels, rel, self.dice.choice(list(rel.kinds))) for _ in range(3)]
+        number = rel.some(self.dice, *NUMERIC)
+        named = "1" if number is None else self.ref(rels, rel, number)
+        by = self.pick(unit, unit, unit, f"{unit}, {some[0]}", f"{some[0]}, {unit}", some[0])
+        order = self.pick("", f" ORDER BY {some[1]}", f" ORDER BY {some[1]} DESC, {some[2]} NULLS FIRST")
+        what = self.pick("ROW_NUMBER()", "RANK()", f"LAG({some[2]})", f"LEAD({named}, 2)", f"FIRST_VALUE({some[1]})",
+                         f"LAST_VALUE({named})", "COUNT(*)", f"SUM({named})", f"MAX({some[1]})")  # fmt: skip
+        return f"{what} OVER (PARTITION BY {by}{order})"
 
     def folded(self, deep: int, taken: Iterable[str]) -> Rel | None:
         """What is added up for each unit, perhaps by something more."""

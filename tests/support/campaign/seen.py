@@ -94,7 +94,7 @@ def everything(curator: dp.Curator, texts: list[str], folder: Path, *, index: bo
             yield from (str(found), repr(found), repr(found.plan))
             if act == curator.ask:
                 yield from (found._repr_html_(), repr(found.bill.left), repr(found.released), repr(found.to_dict()))
-                yield f"{found.receipt!r} {vars(found.receipt)} {found.bill.remarks}"
+                yield f"{found.receipt!r} {found.receipt and vars(found.receipt)} {found.bill.remarks}"
         yield f"{curator.left} {curator!r}"
     if index:  # which rows it holds is chosen by all that they hold: its answers may differ, and nothing else
         curator.index()

@@ -24,9 +24,13 @@ from discreet.kernel.relations import (
     PerUnit,
     Projection,
     Relation,
+    RowOrder,
+    RowValue,
     UnionAll,
     UnitAggregate,
     UnitLimit,
+    UnitWindow,
+    Windowed,
 )
 from discreet.matrix.strategy import Identity, Strategy, Total
 from discreet.mechanisms.threshold import threshold
@@ -92,9 +96,8 @@ def _about(dice: random.Random, world: World, depth: int) -> Drawn:
     """A relation about people."""
     if depth == 0:
         return read(world, dice.choice(("visits", "visits", "labs", "bills", "odd")))
-    return dice.choice((_read, _projected, _per_unit, _limited, _united, _joined, _joined, _referring))(
-        dice, world, depth - 1
-    )
+    ways = _read, _projected, _per_unit, _limited, _windowed, _united, _joined, _joined, _referring, _returned
+    return dice.choice(ways)(dice, world, depth - 1)
 
 
 def _read(dice: random.Random, world: World, depth: int) -> Drawn:
@@ -187,6 +190,55 @@ def limit(dice: random.Random, of: Drawn, unit: str | None = None) -> Drawn:
     kinds = {name: of.columns[name] for name in (by, *shown)}
     found = UnitLimit(source=of.relation, unit=by, columns=tuple(shown), most=dice.randint(1, 3))
     return replace(of, relation=found, columns=kinds)
+
+
+def _windowed(dice: random.Random, world: World, depth: int) -> Drawn:
+    """The rows of each unit, with windows over them; an order that tells few rows apart leaves the rest to the hash."""
+    of = _about(dice, world, depth)
+    if of.where is not None:
+        of = project(dice, of)
+    assert of.unit is not None
+    shown = [name for name in of.columns if name != of.unit and dice.random() < 0.9]
+    kinds = {name: of.columns[name] for name in (of.unit, *shown)}
+    names = [each for each in dice.sample(NAMES, 8) if each.lower() not in {name.lower() for name in kinds}]
+    windows = tuple(_window(dice, name, kinds) for name in names[: dice.randint(1, 2)])
+    found = UnitWindow(source=of.relation, unit=of.unit, columns=tuple(shown), windows=windows)
+    made = kinds | {each.name: each.value.kind for each in windows}
+    return replace(of, relation=found, columns=made, unique=())
+
+
+def _window(dice: random.Random, name: str, columns: Mapping[str, Kind]) -> Windowed:
+    value: UnitAggregate | RowValue = _aggregate(dice, name, columns)
+    while value.function == "distinct":
+        value = _aggregate(dice, name, columns)
+    if dice.random() < 0.7:
+        value = _row_value(dice, name, columns)
+    by = tuple(expression(dice, dice.choice("ntdb"), columns, 0) for _ in range(dice.choice((0, 0, 1))))
+    order = tuple(
+        RowOrder(by=tree, descending=dice.random() < 0.5, nulls_first=dice.random() < 0.5)
+        for _ in range(dice.choice((0, 1, 1, 2)))
+        if (tree := expression(dice, dice.choice("nntdsb"), columns, 0)).kind is not None
+    )
+    frame = dice.choice((None, None, (None, None), (None, 0), (-1, 1), (1, None), (-2, -1), (0, 0)))
+    return Windowed(value=value, by=tuple(each for each in by if each.kind is not None), order=order, frame=frame)
+
+
+def _row_value(dice: random.Random, name: str, columns: Mapping[str, Kind]) -> RowValue:
+    function = dice.choice(("row_number", "rank", "dense_rank", "lag", "lead", "first_value", "last_value"))
+    if function in ("row_number", "rank", "dense_rank"):
+        return RowValue(name=name, function=function)
+    letter = dice.choice("nntdsb")
+    of = expression(dice, letter, columns, 1)
+    kind = of.kind or KINDS[letter]
+    default = expression(dice, letter, columns, 0) if function in ("lag", "lead") and dice.random() < 0.4 else None
+    return RowValue(
+        name=name,
+        function=function,
+        of=of_kind(of, kind),
+        kind=kind,
+        offset=dice.choice((1, 1, 2)),
+        default=None if default is None else of_kind(default, kind),
+    )
 
 
 def _united(dice: random.Random, world: World, depth: int) -> Drawn:
@@ -296,7 +348,9 @@ def _few(dice: random.Random, of: Drawn) -> Drawn:
 
 
 def _public(dice: random.Random, world: World, joining: Joining, *, once: bool = False) -> None:
-    """A public relation, by equalities: of its key, or of any columns, of which then one row is kept; or as a test."""
+    """A public relation, by equalities: of its key, or of any columns, of which then one row is kept or all; or as a
+    test.
+    """
     of = read(world, dice.choice(("codes", "sizes")))
     if dice.random() < 0.2:
         of = project(dice, of)
@@ -314,7 +368,7 @@ def _public(dice: random.Random, world: World, joining: Joining, *, once: bool =
     ]
     if pairs:
         on = tuple(dice.sample(pairs, min(len(pairs), dice.choice((1, 1, 2)))))
-        one = how in ("inner", "left") or dice.random() < 0.5
+        one = dice.random() < (0.9 if once else 0.5)
         mine = tuple(sorted({mine for mine, _ in on})) if one else ()
         joining.add(of, how, on, single=mine, more=dice.random() < 0.3)
 
@@ -346,6 +400,40 @@ def _referring(dice: random.Random, world: World, depth: int) -> Drawn:
         assert beside.unit is not None
         joining.add(beside, dice.choice(("inner", "inner", "left", "semi")), ((beside.unit, unit),))
     return joining.done(unit)
+
+
+def _returned(dice: random.Random, world: World, depth: int) -> Drawn:
+    """Rows that refer to a key of two columns, which is repeated, with their units; perhaps beside what that is of."""
+    orders, returns = world.tables["orders"], world.tables["returns"]
+    assert orders.unit is not None
+    assert orders.key is not None
+    assert returns.unit is not None
+    assert orders.second is not None
+    pairs = (returns.unit, orders.key), (returns.more[0][0], orders.second)
+    kinds = _kinds(orders)
+    fold = PerUnit(
+        source="orders",
+        unit=orders.unit,
+        called=orders.unit,
+        where=condition(dice, kinds) if dice.random() < 0.2 else None,
+        keys=tuple(ComputedColumn(name=key, tree=column(key, kinds[key]), kind=kinds[key]) for _, key in pairs),
+        totals=(),
+    )
+    joining = Joining(dice, read(world, "returns"), tuple(own for own, _ in pairs))
+    there = [(key, joining.called[own]) for own, key in pairs]
+    if dice.random() < 0.2:
+        there = there[: dice.randint(0, 1)]
+    whose = Drawn(relation=fold, columns={each: kinds[each] for each in (orders.unit, *(key for _, key in pairs))})
+    unit = joining.add(whose, "inner", tuple(there), keep=(orders.unit,))[orders.unit]
+    found = joining.done(unit)
+    if dice.random() < 0.5:
+        return found
+    joining = Joining(dice, limit(dice, project(dice, found)))
+    assert joining.first.unit is not None
+    of = limit(dice, read(world, "orders"))
+    assert of.unit is not None
+    joining.add(of, dice.choice(("inner", "left", "semi")), ((of.unit, joining.called[joining.first.unit]),))
+    return joining.done(joining.called[joining.first.unit])
 
 
 def limit_keeping(dice: random.Random, of: Drawn, key: str, by: str | None = None) -> Drawn:
@@ -541,7 +629,11 @@ def _plan(dice: random.Random, world: World) -> Plan:
     where = _both(of.where, condition(dice, of.columns) if dice.random() < 0.3 else None)
     private = any(not each.declared for each in keys)
     cells = 1 if private else math.prod(each.size for each in keys)
-    asked = Asked(columns=of.columns, unit=of.unit, keys=() if private else keys, cells=cells)
+    listed = None
+    if keys and not private and cells and dice.random() < 0.3:
+        listed = tuple(sorted(dice.sample(range(cells), dice.randint(1, cells))))
+        cells = len(listed)
+    asked = Asked(columns=of.columns, unit=of.unit, keys=() if private or listed else keys, cells=cells)
     if not keys and dice.random() < 0.08:
         measures: tuple[Measure, ...] = (_upper(dice, asked),)
     elif not private and dice.random() < 0.08:
@@ -560,6 +652,7 @@ def _plan(dice: random.Random, world: World) -> Plan:
         laws=tuple(law(each, price, setting) for each in measures),
         naming=_naming(price, caps, world) if private else None,
         neighbours=world.neighbours,
+        listed=listed,
     )
 
 
@@ -580,13 +673,13 @@ def _key(dice: random.Random, columns: Mapping[str, Kind]) -> Key:
     kind: Kind = tree.kind or KINDS[letter]
     if letter == "d" and dice.random() < 0.4:
         days = Apply(function="day number", arguments=(tree,), kind="integer")
-        return Key(tree=days, kind="date", span=(737_000, 737_003))
+        return Key(tree=days, kind="date", span=(737_000, 737_003), null=dice.random() < 0.3)
     if letter not in DECLARED or dice.random() < 0.4:
         return Key(tree=tree, kind=kind)
     if letter == "n" and dice.random() < 0.5:
-        return Key(tree=of_kind(tree, "integer"), kind="integer", span=(0, 3))
+        return Key(tree=of_kind(tree, "integer"), kind="integer", span=(0, 3), null=dice.random() < 0.3)
     kind, values = DECLARED[letter]
-    return Key(tree=of_kind(tree, kind), kind=kind, values=values)
+    return Key(tree=of_kind(tree, kind), kind=kind, values=values, null=dice.random() < 0.3)
 
 
 DECLARED: dict[str, tuple[Kind, tuple[Any, ...]]] = {

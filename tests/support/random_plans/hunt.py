@@ -13,7 +13,7 @@ from typing import Any
 from discreet.core.record import read, write
 from discreet.errors import Refusal
 from discreet.kernel.expressions import conjuncts
-from discreet.kernel.relations import Join, UnionAll, UnitLimit, node, tables_of
+from discreet.kernel.relations import Join, JoinInput, UnionAll, UnitLimit, node, tables_of
 from discreet.kernel.verdict import Rejected
 from discreet.plan.plan import Plan
 from support.random_plans import draw, spoil, traps, weaken, worlds
@@ -135,7 +135,9 @@ def made_of(plan: Plan, world: World) -> set[str]:
     found = {type(each).__name__ for each in (*nodes, *plan.measures)} | {part.how for part in parts}
     for part in parts:
         public = all(world.tables[each].public for each in tables_of(part.source))
-        found |= {"single"} if part.single else {"unique"} if public and part.how in ("inner", "left") else set()
+        if public and part.how in ("inner", "left"):
+            found.add("single" if part.single else "unique" if _by_key(part, world) else "several match")
+        found |= {"reference of two"} if tables_of(part.source) == {"returns"} else set()
         found |= {"reference"} if tables_of(part.source) & {"lines", "items"} else set()
     for each in nodes:
         if isinstance(each, UnionAll) and len(each.parts) > 1:
@@ -146,6 +148,13 @@ def made_of(plan: Plan, world: World) -> set[str]:
     keys = {"declared key" if each.declared else "private key" for each in plan.keys}
     unit = {"rows are units" if plan.caps.unit is None else "people are units"}
     return found | keys | unit | {str(plan.neighbours)}
+
+
+def _by_key(part: JoinInput, world: World) -> bool:
+    """Whether a public table is joined by all of its key."""
+    unique = world.tables[part.source].unique if isinstance(part.source, str) else ()
+    read = set[str]().union(*(each.columns for test in conjuncts(part.on) for each in test.operands("=")))
+    return bool(unique) and all(dict(part.names).get(each) in read for each in unique)
 
 
 def noticed(

@@ -6,6 +6,7 @@ sort: another column in the place of the unit, another kind, a dropped equality,
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass, replace
@@ -27,6 +28,8 @@ from discreet.kernel.relations import (
     UnionAll,
     UnitAggregate,
     UnitLimit,
+    UnitWindow,
+    Windowed,
     node,
 )
 from discreet.kernel.types import SIGNATURES
@@ -48,7 +51,8 @@ HOWS = ("first", "inner", "left", "semi", "anti")
 WHOLES = (0, 1, -1, 2, 3, 10**6, 10**400)
 STEPS = (Fraction(0), Fraction(-1), Fraction(1, 10**400), Fraction(10**400), Fraction(1))
 AGGREGATES = ("rows", "present", "distinct", "sum", "avg", "min", "max")
-NODES = (Join, Projection, PerUnit, UnionAll, UnitLimit)
+NODES = (Join, Projection, PerUnit, UnionAll, UnitLimit, UnitWindow)
+WINDOWS = ("row_number", "rank", "dense_rank", "lag", "lead", "first_value", "last_value")
 Path = tuple[Any, ...]  # the names and numbers of fields and places that lead to a value
 
 
@@ -120,7 +124,7 @@ def _other(dice: random.Random, name: str, value: Any, plan: Plan, world: World)
     if isinstance(value, str):
         some: dict[str, Any] = {
             "kind": KINDS, "how": HOWS, "source": list(world.tables), "table": list(world.tables),
-            "function": sorted(SIGNATURES) + list(AGGREGATES),
+            "function": [*sorted(SIGNATURES), *AGGREGATES, *WINDOWS],
         }  # fmt: skip
         return dice.choice(some.get(name) or [*_names(plan), *NAMES, value.upper()])
     if isinstance(value, tuple) and len(value) == 2 and name in ("names", "span"):
@@ -163,7 +167,7 @@ def other_unit(dice: random.Random, plan: Plan, world: World) -> Plan:
     name = dice.choice(_names(plan))
     if dice.random() < 0.4:
         return replace(plan, caps=replace(plan.caps, unit=name))
-    return at(dice, plan, (Projection, PerUnit, UnitLimit), lambda each: replace(each, unit=name))
+    return at(dice, plan, (Projection, PerUnit, UnitLimit, UnitWindow), lambda each: replace(each, unit=name))
 
 
 def named_unit(dice: random.Random, plan: Plan, world: World) -> Plan:
@@ -303,7 +307,7 @@ def rows_joined(dice: random.Random, plan: Plan, world: World) -> Plan:
     """A table of rows, or of people, tested or joined besides."""
     table: Relation = plan.table
     name = dice.choice([*world.tables])
-    columns = world.tables[name].facts.columns
+    columns = world.tables[name].facts(None).columns
     names = tuple((each, f"{each}_9") for each in columns)
     on = expression(dice, "b", {f"{each}_9": facts.kind for each, facts in columns.items() if facts.kind}, 2)
     part = JoinInput(source=name, how=dice.choice(("inner", "left", "semi", "anti")), names=names, on=on)
@@ -319,6 +323,8 @@ def _first(table: Relation, world: World) -> JoinInput:
         shown = [table.unit, *table.columns]
     elif isinstance(table, Projection):
         shown = [*([table.called] if table.called else []), *(each.name for each in table.columns)]
+    elif isinstance(table, UnitWindow):
+        shown = [table.unit, *table.columns, *(each.name for each in table.windows)]
     else:
         assert isinstance(table, PerUnit)
         shown = [table.called, *(each.name for each in (*table.keys, *table.totals))]
@@ -349,7 +355,7 @@ def _made(name: str, kind: Any) -> Any:
 
 def _shown_kinds(plan: Plan, world: World) -> dict[str, Any]:
     if isinstance(plan.table, str):
-        return {name: each.kind for name, each in world.tables[plan.table].facts.columns.items()}
+        return {name: each.kind for name, each in world.tables[plan.table].facts(None).columns.items()}
     return {each.name: each.kind for part in READ for _, each in places(getattr(plan, part)) if isinstance(each, Field)}
 
 
@@ -399,6 +405,14 @@ def other_key(dice: random.Random, plan: Plan, world: World) -> Plan:
         )
     )
     return replace(plan, keys=(*plan.keys[:n], changed, *plan.keys[n + 1 :]))
+
+
+def other_list(dice: random.Random, plan: Plan, world: World) -> Plan:
+    """Groups that are listed twice, in another order, or are none."""
+    every = math.prod(each.size for each in plan.keys)
+    there = plan.listed or tuple(range(every))
+    changed = ((*there, there[-1]), there[::-1], (*there, every + dice.randrange(every)), (-1, *there), ())
+    return replace(plan, listed=dice.choice(changed))
 
 
 def other_neighbours(dice: random.Random, plan: Plan, world: World) -> Plan:
@@ -514,6 +528,25 @@ def other_total(dice: random.Random, plan: Plan, world: World) -> Plan:
     return at(dice, plan, UnitAggregate, change)
 
 
+def other_window(dice: random.Random, plan: Plan, world: World) -> Plan:
+    """A window of what it is not for, or over rows of several units."""
+
+    def change(each: Windowed) -> Windowed:
+        value, frames = each.value, ((1, -1), (10**400, None), (-1, 10**400))
+        return dice.choice(
+            (
+                replace(each, frame=dice.choice(frames)),
+                replace(each, value=replace(value, kind=dice.choice(KINDS))),
+                replace(each, value=replace(value, function=dice.choice((*AGGREGATES, *WINDOWS)))),
+            )
+        )
+
+    name = dice.choice(_names(plan))
+    if dice.random() < 0.4:
+        return at(dice, plan, UnitWindow, lambda each: replace(each, unit=name, columns=(*each.columns, each.unit)))
+    return at(dice, plan, Windowed, change)
+
+
 def keyed_units(dice: random.Random, plan: Plan, world: World) -> Plan:
     """Aggregates of each unit and key, where each row is taken for a unit."""
     changed = at(dice, plan, PerUnit, lambda each: replace(each, keys=(*each.keys, _made("k9", "integer"))))
@@ -528,7 +561,8 @@ def counted_rows(dice: random.Random, plan: Plan, world: World) -> Plan:
 AIMED: tuple[Callable[[random.Random, Plan, World], Plan], ...] = (
     other_unit, other_unit, named_unit, named_unit, no_unit, more_caps, dropped_equality, dropped_equality,
     other_equality, other_equality, lifted_equality, single, single, other_how, other_order, no_limit, other_source,
-    rows_joined, united_rows, own_names, counted_units, other_key, other_neighbours, other_neighbours, lower_price,
-    lower_price, lower_price, other_release, cheap_naming, cheap_naming, other_exact, other_total, keyed_units,
-    counted_rows,
+    rows_joined, united_rows, own_names, counted_units, other_key, other_list, other_neighbours, other_neighbours,
+    lower_price,
+    lower_price, lower_price, other_release, cheap_naming, cheap_naming, other_exact, other_total, other_window,
+    keyed_units, counted_rows,
 )  # fmt: skip

@@ -28,9 +28,12 @@ from discreet.kernel.relations import (
     PerUnit,
     Projection,
     Relation,
+    RowValue,
     UnionAll,
     UnitAggregate,
     UnitLimit,
+    UnitWindow,
+    Windowed,
 )
 from discreet.matrix.mechanism import Combined
 from discreet.matrix.strategy import Identity, Strategy
@@ -230,6 +233,33 @@ def single_of_several(dice: random.Random, world: World) -> Plan:
     return _plan(world, Join(parts=parts), unit, UNITS, keys=(key,), where=where, groups=1)
 
 
+def half_a_key(dice: random.Random, world: World) -> Plan:
+    """Rows are chosen by one column of a key of two, which rows of several units share."""
+    name = dice.choice(("orders", "returns"))
+    orders, returns = world.tables["orders"], world.tables["returns"]
+    by, texts = (orders.key, "orders") if name == "orders" else (returns.unit, "returns")
+    key = _texts(dice, world, texts)
+    shown = tuple(sorted({str(orders.unit), *key.tree.columns} - {str(by)})) if name == "orders" else ()
+    few = UnitLimit(source=name, unit=str(by), columns=shown, most=1)
+    if name == "orders":
+        return _plan(world, few, str(orders.unit), UNITS, keys=(key,), groups=1)
+    return _plan(world, few, str(returns.unit), ROWS, rows=1)
+
+
+def half_a_reference(dice: random.Random, world: World) -> Plan:
+    """Rows that refer by two columns meet all that share one of them."""
+    orders, returns = world.tables["orders"], world.tables["returns"]
+    pairs = [(str(returns.unit), str(orders.key)), (returns.more[0][0], str(orders.second))]
+    own, key = pairs[0] if dice.random() < 0.8 else pairs[1]
+    shown = {str(orders.unit): "u2", key: "k2"}
+    few = UnitLimit(source="orders", unit=str(orders.unit), columns=(key,), most=3)
+    on = equal(_field(world, "returns", own), replace(_field(world, "orders", key), name="k2"))
+    first = _part(
+        "returns", "first", {each: each for each in world.tables["returns"].columns if each not in ("u2", "k2")}
+    )
+    return _plan(world, Join(parts=(first, _part(few, "inner", shown, on))), "u2", rows=dice.randint(1, 2))
+
+
 def public_repeats(dice: random.Random, world: World) -> Plan:
     """A row, which may be a unit, meets several of a public table: under any condition, or by a part of its key."""
     name, unit = dice.choice((("staff", None), ("staff", None), _people(dice, world)))
@@ -283,6 +313,26 @@ def added_up_otherwise(dice: random.Random, world: World) -> Plan:
     other = dice.choice([each for each in world.tables[name].columns if each != unit])
     total = UnitAggregate(name="t", function="rows")
     return _plan(world, PerUnit(source=name, unit=other, called="u", where=None, keys=(), totals=(total,)), "u")
+
+
+def compared_otherwise(dice: random.Random, world: World) -> Plan:
+    """Rows are numbered among those that share another column than the unit."""
+    name, unit = _people(dice, world)
+    other = dice.choice([each for each in world.tables[name].columns if each != unit])
+    values = RowValue(name="n", function="row_number"), UnitAggregate(name="n", function="rows")
+    number = Windowed(value=dice.choice(values))
+    table = UnitWindow(source=name, unit=other, columns=(unit,), windows=(number,))
+    first = apply("<=", Field(name="n", kind="integer"), Literal(value=dice.choice((1, 2))))
+    return _plan(world, table, unit, where=first, rows=dice.choice((1, 3)))
+
+
+def windows_of_texts(dice: random.Random, world: World) -> Plan:
+    """A value of another row is taken for a number."""
+    name, unit = _people(dice, world)
+    of = _field(world, name, dice.choice(_columns(world, name, dice.choice(("text", "day")))))
+    value = RowValue(name="x", function=dice.choice(("lag", "first_value")), of=of, kind="real")
+    table = UnitWindow(source=name, unit=unit, columns=(of.name,), windows=(Windowed(value=value),))
+    return _plan(world, table, unit, Sums(parts=("sum",), of=Field(name="x", kind="real"), high=9))
 
 
 def lonely_left(dice: random.Random, world: World) -> Plan:
@@ -478,11 +528,23 @@ def unknown_part(dice: random.Random, world: World) -> Plan:
     return _plan(world, name, unit, ROWS, where=equal(part, Literal(value=1)))
 
 
+def listed_twice(dice: random.Random, world: World) -> Plan:
+    """A group that is listed twice, or by a place beyond all combinations, which is that of another group."""
+    name, unit = _people(dice, world)
+    key = _texts(dice, world, name)
+    every, place = len(LISTED), dice.randrange(len(LISTED))
+    plan = _plan(world, name, unit, UNITS, keys=(key,))
+    return replace(plan, listed=dice.choice(((place, place), (place, place + every), (place - every, place))))
+
+
 TRAPS: tuple[Callable[[random.Random, World], Plan], ...] = (
     other_unit, carried_by_name, named_twice, united_by_name, united_rows, united_reals, chosen_among_several,
+    half_a_key, half_a_reference, half_a_reference,
     joined_otherwise, joined_otherwise, joined_otherwise, single_of_several, single_of_several, public_repeats,
-    public_repeats, as_doubles, as_doubles, renamed_key, no_limits, added_up_otherwise, lonely_left, lonely_left,
-    rows_are_units, summed_texts, small_steps, computed_days, counted_texts, twice_declared, other_neighbours,
-    one_group, negative_caps, both_signs, both_signs, few_combined, negative_parts, scores, scores, few_named,
+    public_repeats, as_doubles, as_doubles, renamed_key, no_limits, added_up_otherwise, compared_otherwise,
+    windows_of_texts, lonely_left, lonely_left,
+    rows_are_units, summed_texts, small_steps, computed_days, counted_texts, twice_declared, listed_twice,
+    other_neighbours, one_group, negative_caps, both_signs, both_signs, few_combined, negative_parts, scores, scores,
+    few_named,
     low_price, other_plan, bad_condition, cut_anywhere, unknown_part, few_records,
 )  # fmt: skip

@@ -9,14 +9,18 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
 from discreet.core.reach import Neighbours
 from discreet.core.values.kinds import Kind
-from discreet.kernel.facts import ColumnFacts, Facts, TableFacts
+from discreet.kernel.expressions import Tree
+from discreet.kernel.facts import ColumnFacts, Facts, PublicRows, TableFacts
+from discreet.kernel.meaning.evaluate import most_alike
 from discreet.kernel.meaning.functions import Moment, read
+from discreet.kernel.relations import JoinInput
+from support.evaluating import Salted
 
 Row = Mapping[str, Any]
 Tables = Mapping[str, Sequence[Row]]
@@ -84,26 +88,45 @@ class Table:
     unit: str | None = None
     through: tuple[str, str] | None = None
     key: str | None = None  # a column that other tables refer to
+    second: str | None = None  # … which has a second column; then units share values of the first
+    more: tuple[tuple[str, str], ...] = ()  # a second column that refers, and the one of the key
     unique: tuple[str, ...] = ()  # columns that tell the rows of a public table apart
 
-    @property
-    def facts(self) -> TableFacts:
+    def facts(self, rows: PublicRows | None) -> TableFacts:
+        """What is declared of it, and who counts its rows if it is public."""
         columns = {
             name: ColumnFacts(kind=STORED[stored][0], exact=STORED[stored][1]) for name, stored in self.columns.items()
         }
-        return TableFacts(columns=columns, public=self.public, unique=self.unique, unit=self.unit, through=self.through)
+        return TableFacts(
+            columns=columns, public=self.public, unique=self.unique, unit=self.unit, through=self.through, rows=rows,
+            more=self.more,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Public tables whose rows are counted as the kernel means it."""
+
+    tables: Tables
+
+    def most(self, part: JoinInput, where: Tree | None, keys: tuple[Tree, ...]) -> int | None:
+        """How many rows of a join input are equal in all keys."""
+        return most_alike(part, where, keys, self.tables, Salted(1))
 
 
 @dataclass(frozen=True, kw_only=True)
 class World:
-    """Tables, and who their neighbours are."""
+    """Tables, the rows of public ones, and who their neighbours are."""
 
     tables: Mapping[str, Table]
     neighbours: Neighbours
+    public: Tables = field(default_factory=dict)
+    counted: frozenset[str] = frozenset()  # public tables whose rows are counted
 
     @property
     def facts(self) -> Facts:
-        return {name: each.facts for name, each in self.tables.items()}
+        rows = Counted(self.public)
+        return {name: each.facts(rows if name in self.counted else None) for name, each in self.tables.items()}
 
     def people(self, names: set[str]) -> bool:
         """Whether some of these tables are about people."""
@@ -125,7 +148,7 @@ class Case:
 
 
 def world(dice: random.Random) -> World:
-    """A world of nine tables."""
+    """A world of eleven tables."""
     stored = dice.choice(("whole", "whole", "whole", "text", "day", "stamp"))  # how most tables store the unit
     key = dice.choice(("whole", "whole", "text"))
     odd = dice.choice(("real", "decimal", "numeral", "text", "whole"))
@@ -144,7 +167,17 @@ def world(dice: random.Random) -> World:
     line = tables["lines"].key
     assert line is not None
     tables["items"] = _table(dice, unit="whole", through=("lines", line))
-    return World(tables=tables, neighbours=dice.choice(tuple(Neighbours)))
+    tables["orders"] = _second(_table(dice, unit=stored, key="whole"), "text")
+    assert tables["orders"].key is not None
+    tables["returns"] = _second(
+        _table(dice, unit="whole", through=("orders", tables["orders"].key)), "text", tables["orders"]
+    )
+    return World(
+        tables=tables,
+        neighbours=dice.choice(tuple(Neighbours)),
+        public={name: _public(dice, each) for name, each in tables.items() if each.public},
+        counted=frozenset({"codes", "sizes"} if dice.random() < 0.8 else {"codes"}),
+    )
 
 
 def _table(
@@ -177,15 +210,25 @@ def _table(
     )
 
 
+def _second(table: Table, stored: str, to: Table | None = None) -> Table:
+    """A table whose key has a second column, or which refers to such a key of another."""
+    free = next(each for each in table.columns if each not in (table.unit, table.key))
+    columns = {**table.columns, free: stored}
+    if to is None:
+        return replace(table, columns=columns, second=free)
+    assert to.second is not None
+    return replace(table, columns=columns, more=((free, to.second),))
+
+
 def case(dice: random.Random, world: World, *, rows: bool) -> Case:
     """Rows of everybody else, and two versions of one unit: a person, or with `rows` a row of a table of rows."""
     ids = {stored: dice.sample(values, len(values)) for stored, (_, _, values) in STORED.items()}
     base: dict[str, list[Row]] = {name: [] for name in world.tables}
     for name, table in world.tables.items():
-        if table.unit is None:
-            base[name] = (
-                _public(dice, table) if table.public else [_row(dice, table) for _ in range(dice.randint(0, 5))]
-            )
+        if table.public:
+            base[name] = list(world.public[name])
+        elif table.unit is None:
+            base[name] = [_row(dice, table) for _ in range(dice.randint(0, 5))]
     for person in range(PEOPLE - 1):
         for name, more in _person(dice, world, ids, person, most=2).items():
             base[name] += more
@@ -250,7 +293,12 @@ def _person(
         for _ in range(dice.randint(1 if eager and dice.random() < 0.8 else 0, most)):
             row = dict(_row(dice, table, keen=eager))
             row[table.unit] = _name(dice, ids[table.columns[table.unit]], person, through=table.through is not None)
-            if table.key is not None:
+            if table.second is not None or table.more:  # the first column of the key is anybody's
+                key = table.key if table.second else table.unit
+                row[key or ""] = None if person is None else dice.choice(WHOLES[:2])
+                own = table.second or table.more[0][0]
+                row[own] = _name(dice, ids[table.columns[own]], person, through=True)
+            elif table.key is not None:
                 row[table.key] = _name(dice, ids[table.columns[table.key]], person, through=True)
             mine.append(row)
         if mine and eager and dice.random() < 0.2:

@@ -15,8 +15,8 @@ from typing import Any
 
 from discreet.core.values.dates import Interval, midnight, whole_day
 
-__all__ = ["END", "FIRST", "LAST", "NAMES", "PARTS", "SECONDS", "TIMES", "UNITS", "WEEK", "after", "begin", "begins",
-           "consecutive", "count", "moment", "number"]  # fmt: skip
+__all__ = ["END", "FIRST", "FORMATS", "LAST", "NAMES", "PARTS", "SECONDS", "TIMED", "TIMES", "UNITS", "WEEK", "after",
+           "begin", "begins", "consecutive", "count", "format_parts", "formatted", "moment", "number"]  # fmt: skip
 
 FIRST, LAST = date.min, date.max
 DAY = 24 * 3600 * 10**6  # microseconds
@@ -67,6 +67,43 @@ PARTS: dict[str, tuple[int | None, int | None, Callable[[date], int]]] = {  # le
 }
 TIMES = {"hour": 23, "minute": 59, "second": 59}  # parts that only a timestamp has, and their largest value
 UNITS = ("year", "quarter", "month", "week", "day")  # of which a date is the beginning
+
+
+FORMATS: dict[str, Callable[[int, date, int], str]] = {  # of STRFTIME: of a year, its day in it, and microseconds
+    "Y": lambda year, day, micros: f"{year:04}" if 0 <= year <= 9999 else str(year),
+    "y": lambda year, day, micros: f"{abs(year) % 100:02}",
+    "m": lambda year, day, micros: f"{day.month:02}",
+    "d": lambda year, day, micros: f"{day.day:02}",
+    "j": lambda year, day, micros: f"{day.timetuple().tm_yday:03}",
+    "B": lambda year, day, micros: NAMES[day.month - 1],
+    "b": lambda year, day, micros: NAMES[day.month - 1][:3],
+    "A": lambda year, day, micros: WEEK[day.weekday()],
+    "a": lambda year, day, micros: WEEK[day.weekday()][:3],
+    "u": lambda year, day, micros: str(day.isoweekday()),
+    "w": lambda year, day, micros: str(day.isoweekday() % 7),
+    "H": lambda year, day, micros: f"{micros // (3600 * 10**6):02}",
+    "I": lambda year, day, micros: f"{(micros // (3600 * 10**6) + 11) % 12 + 1:02}",
+    "p": lambda year, day, micros: "AM" if micros < DAY // 2 else "PM",
+    "M": lambda year, day, micros: f"{micros // (60 * 10**6) % 60:02}",
+    "S": lambda year, day, micros: f"{micros // 10**6 % 60:02}",
+    "%": lambda year, day, micros: "%",
+}
+TIMED = set("HIpMS")  # what is of the time of a day, and not of the day
+
+
+def format_parts(text: str) -> list[str] | None:
+    """Return the letters of a format of STRFTIME, those with % in pairs; None if one of these is not known."""
+    parts: list[str] = []
+    letters = iter(text)
+    for each in letters:
+        parts.append(each + next(letters, "") if each == "%" else each)
+    return parts if all(each[1:] in FORMATS if each[0] == "%" else True for each in parts) else None
+
+
+def formatted(text: str, year: int, day: date, micros: int = 0) -> str:
+    """Write a moment as a format of STRFTIME says; `day` is one of a year with as many days as `year` has."""
+    parts = format_parts(text) or []
+    return "".join(each if len(each) == 1 else FORMATS[each[1]](year, day, micros) for each in parts)
 
 
 def begin(unit: str, value: date) -> date:

@@ -211,6 +211,26 @@ class DuckDBSource:
             )
         return fresh  # questions that still use the old source may finish
 
+    def connect_only(self, columns: Mapping[str, str], settings: Mapping[str, Setting]) -> duckdb.DuckDBPyConnection:
+        """Return a DuckDB in which only the tables of `columns` have names, each with the columns written there."""
+        connection = duckdb.connect(":memory:", config=self._settings | dict(settings))
+        try:
+            if self._attach is not None:
+                connection.execute(f"ATTACH {text(str(self._attach))} AS data (READ_ONLY)")
+            for name, written in columns.items():
+                place = self._places[name]
+                if name in self._frames:
+                    place = quoted(f"\x01{name}")
+                    connection.register("\x01frame", self._frames[name])
+                    connection.execute(f'CREATE TABLE {place} AS SELECT * FROM "\x01frame"')
+                    connection.unregister("\x01frame")
+                connection.execute(f"CREATE VIEW {quoted(name)} AS SELECT {written} FROM {place}")
+            self._lock(connection)
+        except duckdb.Error:
+            connection.close()
+            raise NotUnderstood(UNREADABLE[0], code="cannot-read", instead=UNREADABLE[1]) from None
+        return connection
+
     def connect(self, *first: str) -> duckdb.DuckDBPyConnection:
         """Return a DuckDB that reads this data and nothing else: no other file, network, extension or new setting.
 
@@ -247,12 +267,16 @@ class DuckDBSource:
                 ) from None
             connection.unregister("\x01frame")
         self._name(connection)
+        self._lock(connection)
+        return connection
+
+    def _lock(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Let a DuckDB reach the files of this data and nothing else."""
         allowed = ", ".join(text(str(path)) for path in self._paths)
         connection.execute(f"SET allowed_paths = [{allowed}]")
         connection.execute("SET allow_persistent_secrets = false")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
-        return connection
 
     def _name(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Create a view of each table under its name, so that the SQL that is shown is the SQL that is run."""

@@ -98,6 +98,7 @@ class DuckDB:
     def close(self) -> None:
         """Close the connections to the data and to the unit index."""
         self._closed.set()
+        self._opened.close_public()
         last = time.monotonic() + GRACE
         while True:
             try:

@@ -86,8 +86,9 @@ def _counted(rows: str, units: str, plan: Plan) -> str:
     """Join the groups of `rows` with the numbers of units that the index holds for each group."""
     if not plan.keys:
         return f"SELECT units.units, rows.* EXCLUDE (units)\nFROM (\n{rows}\n) AS rows, {units} AS units"
-    columns = "k0, units.units, rows.* EXCLUDE (k0, units)"
-    return f"SELECT {columns}\nFROM (\n{rows}\n) AS rows FULL JOIN {units} AS units USING (k0)"
+    columns = "coalesce(rows.k0, units.k0) AS k0, units.units, rows.* EXCLUDE (k0, units)"
+    same = "rows.k0 IS NOT DISTINCT FROM units.k0"
+    return f"SELECT {columns}\nFROM (\n{rows}\n) AS rows FULL JOIN {units} AS units ON {same}"
 
 
 class IndexStore:
@@ -252,6 +253,7 @@ def _spelled(thing: Any) -> str:
     """Write tables as their `repr` was when indexes were first named, with the names that classes had then."""
     if type(thing) in SPELLED:
         parts = [(each.name, getattr(thing, each.name)) for each in fields(thing)]
+        parts = [each for each in parts if each != ("null", False)]  # which no key had then
         return f"{SPELLED[type(thing)]}({', '.join(f'{name}={_spelled(part)}' for name, part in parts)})"
     if isinstance(thing, tuple):
         return f"({', '.join(map(_spelled, thing))}{',' * (len(thing) == 1)})"

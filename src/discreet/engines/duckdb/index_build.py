@@ -27,7 +27,8 @@ from pathlib import Path
 import duckdb
 
 from discreet.engines.duckdb.connection import DuckDBSource
-from discreet.engines.sql.bounding import _within
+from discreet.engines.duckdb.dialect import DUCKDB
+from discreet.engines.sql.bounding import packed_key, within
 from discreet.engines.sql.dialect import Stored
 from discreet.engines.sql.expressions import group_key, unit_value
 from discreet.plan.unit_index import IndexedTable, RowChoice
@@ -105,7 +106,8 @@ def _people(table: IndexedTable, place: str, stored: Stored, salt: int, some: st
     for n, each in enumerate(table.choices):
         for key in each.keys:
             value = group_key(key.tree, key.kind, stored)
-            found.append(f"CASE WHEN {_within(value, key.values, key.span, stored)} THEN {value} END AS k{n}")
+            there = f"coalesce({within(value, key, stored)}, FALSE)"
+            found += [f"CASE WHEN {there} THEN {value} END AS k{n}", f"{there} AS w{n}"]
     found += [f"{each} AS x{n}" for n, each in enumerate(columns)]
     known = f"{unit} IS NOT NULL AND {some}"
     return f"CREATE OR REPLACE TEMP TABLE {PEOPLE} AS SELECT {', '.join(found)} FROM {place} WHERE {known}"
@@ -116,7 +118,7 @@ def _chosen(choice: RowChoice, n: int, salt: int) -> Iterator[str]:
     rows, groups = choice.caps.most_rows, choice.caps.most_groups
     key, order, known = ("", "", "")
     if choice.keys:
-        key, known = f", k{n} AS k0", f" WHERE k{n} IS NOT NULL"
+        key, known = f", k{n} AS k0", f" WHERE w{n}"
         order = f" ORDER BY {_place(choice, salt)}"
     window = f"WINDOW o AS (PARTITION BY u{order})"
     ranks = "dense_rank() OVER o AS g, rank() OVER o - 1 AS b, count(*) OVER o AS e, row_number() OVER o - 1 AS f"
@@ -141,9 +143,7 @@ def _place(choice: RowChoice, salt: int) -> str:
     hashed = f"hash(hash({salt}, u, k0))"
     if key.span is None:
         return f"{hashed}, k0"
-    low, high = key.span
-    last = (1 << (high - low).bit_length()) - 1
-    return f"({hashed} & {~last & (1 << 64) - 1}) | CAST(CAST(k0 AS BIGINT) - ({low}) AS UBIGINT)"
+    return packed_key(hashed, key, DUCKDB)[0]
 
 
 def _marked(table: IndexedTable, own: str, columns: Sequence[str], marks: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -16,6 +17,7 @@ from discreet.catalogue.schema import Catalogue
 from discreet.core.coins import Coins
 from discreet.core.once import Recent
 from discreet.engines.duckdb.connection import DuckDBSource
+from discreet.engines.duckdb.public_tables import PublicTables
 from discreet.engines.engine import Cancel, Permission
 from discreet.engines.sql.bounding import statements
 from discreet.engines.sql.histograms import OWN
@@ -117,6 +119,18 @@ class DuckDBSnapshot:
         index = None if self.index_store is None else self.index_store.current(self._index_version(self.index_store))
         indexed = None if index is None else index.statements(plan)
         return ";\n".join(dict.fromkeys((indexed or self.statements.of(plan, self.source)).values()))
+
+    @cached_property
+    def _public(self) -> PublicTables:
+        return PublicTables(self.source, self.catalogue)
+
+    def close_public(self) -> None:
+        """Close the connection to the public tables."""
+        self._public.close()
+
+    def public(self, select: str, most: int) -> tuple[list[tuple[str, str]], list[tuple[Any, ...]]]:
+        """Run a SELECT over the public tables alone, where there is no table of people."""
+        return self._public.read(select, most)
 
     def remarks(self, plan: Plan) -> tuple[str, ...]:
         """Return remarks on how `plan` would be run."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from discreet.engines.sql.dialect import Dialect, Stored
 from discreet.engines.sql.expressions import MAX_JOINED_CHARS, group_key, one_of, spell, truncated, unit_value
 from discreet.engines.sql.histograms import OWN, BoundedRows, GroupOrder
@@ -11,7 +9,7 @@ from discreet.engines.sql.sums import capped_totals, plain_totals, repeated, row
 from discreet.kernel.plan import Key
 from discreet.plan.plan import Plan
 
-__all__ = ["sql", "statements"]
+__all__ = ["packed_key", "sql", "statements", "within"]
 
 
 # ── SQL ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -50,9 +48,7 @@ def _rows(plan: Plan, place: str, stored: Stored, read: list[str], *, every: boo
         columns.insert(0, f"{unit} AS u")
         conditions.append(f"{unit} IS NOT NULL")
     conditions += [
-        _within(_named(key, stored, every=every), key.values, key.span, stored)
-        for key in plan.keys
-        if key.declared and not every
+        within(_named(key, stored, every=every), key, stored) for key in plan.keys if key.declared and not every
     ]
     text = f"SELECT {', '.join(columns) or '1'}\n  FROM {place}"
     return text + (f"\n  WHERE {' AND '.join(conditions)}" if conditions else "")
@@ -67,10 +63,28 @@ def _named(key: Key, stored: Stored, *, every: bool) -> str:
     return text if key.declared or key.kind != "text" else truncated(key.tree, text, MAX_JOINED_CHARS, stored)
 
 
-def _within(key: str, values: Any, span: Any, stored: Stored) -> str:
-    if span is not None:
-        return f"{key} BETWEEN {span[0]} AND {span[1]}"
-    return one_of(key, values, stored.dialect)
+def within(text: str, key: Key, stored: Stored) -> str:
+    """SQL condition that a row is in one of the declared groups of a key."""
+    values = key.values or ()
+    known = one_of(text, values, stored.dialect) if values else "FALSE"
+    if key.span is not None:
+        known = f"{text} BETWEEN {key.span[0]} AND {key.span[1]}"
+    return f"({known} OR {text} IS NULL)" if key.null else known
+
+
+def packed_key(hashed: str, key: Key, dialect: Dialect) -> tuple[str, str]:
+    """SQL of a hash with a key k0 of a span in its last bits, and of the key in such a hash h; NULL is after the last.
+
+    Promise  two keys of a unit are two numbers, whatever their hashes.
+    """
+    assert key.span is not None
+    low, high = key.span
+    last = (1 << (high - low + key.null).bit_length()) - 1
+    place = f"{dialect.try_cast('k0', 'bigint')} - ({low})"
+    bits = dialect.try_cast(f"coalesce({place}, {high - low + 1})" if key.null else place, "ubigint")
+    read = f"{dialect.cast(f'h & {last}', 'bigint')} + ({low})"
+    text = f"({hashed} & {~last & (1 << 64) - 1}) | {bits}"
+    return text, f"nullif({read}, {high + 1})" if key.null else read
 
 
 def _by_row(plan: Plan, rows: str, keys: list[str], stored: Stored) -> str:
@@ -134,8 +148,5 @@ def _hashed(plan: Plan, keys: list[str], dialect: Dialect) -> GroupOrder:
     text = dialect.unit_hash("u", *keys)
     if len(keys) != 1 or plan.keys[0].span is None:
         return GroupOrder("*", text, [f"min({key}) AS {key}" for key in keys])
-    low, high = plan.keys[0].span
-    last = (1 << (high - low).bit_length()) - 1
-    bits = dialect.try_cast(f"{dialect.try_cast('k0', 'bigint')} - ({low})", "ubigint")
-    packed = f"({text} & {~last & (1 << 64) - 1}) | {bits}"
-    return GroupOrder(dialect.without("k0"), packed, [f"{dialect.cast(f'h & {last}', 'bigint')} + ({low}) AS k0"])
+    packed, read = packed_key(text, plan.keys[0], dialect)
+    return GroupOrder(dialect.without("k0"), packed, [f"{read} AS k0"])

@@ -98,7 +98,7 @@ def _field(tree: Field, stored: Stored, bare: bool) -> str:
     if tree.kind in MOMENTS:
         return read(tree, kept, dialect)
     if tree.kind == "text":
-        return name if kept == "short" else shortened(name if kept == "text" else dialect.cast(name, "text"), dialect)
+        return name if kept == "short" else shortened(_as_text(tree.name, stored), dialect)
     if tree.kind == "boolean":
         return name if kept == "boolean" else dialect.try_cast(name, "boolean")
     if tree.kind == "integer":
@@ -110,6 +110,15 @@ def _field(tree: Field, stored: Stored, bare: bool) -> str:
         return f"CASE WHEN {number} = floor({number}) THEN {dialect.try_cast(number, 'bigint')} END"
     number = _bare(tree, stored)
     return _safe(number, stored) if kept in ("text", "short", "real") and not bare else number
+
+
+def _as_text(name: str, stored: Stored) -> str:
+    """SQL of a stored value as text; equal doubles are one text."""
+    dialect, raw, kept = stored.dialect, stored.dialect.quoted(name), stored[name]
+    if kept == "real":
+        text = dialect.cast(_unsigned(raw), "text")
+        return f"CASE WHEN {raw} = {dialect.double('nan')} THEN {dialect.literal('nan')} ELSE {text} END"
+    return raw if kept in ("text", "short") else dialect.cast(raw, "text")
 
 
 def _bare(tree: Field, stored: Stored) -> str:
@@ -180,6 +189,15 @@ def compared(arguments: tuple[Tree, ...], stored: Stored) -> list[str]:
     return [spell(each, stored) for each in arguments]
 
 
+def loosely(tree: Tree, stored: Stored) -> str:
+    """SQL of an expression in which values are equal that some comparison could take for equal.
+
+    Because  `compared` reads numbers as doubles or exactly, of which doubles tell fewer apart, and zero has no sign;
+             anything else in one form, or as it is stored, which tells no less apart.
+    """
+    return f"{_number(tree, stored)} + 0.0" if _kind(tree) == "number" else spell(tree, stored)
+
+
 def _brief(arguments: Sequence[Tree]) -> bool:
     """Return True if all arguments are texts so short that comparing them with a stored text is exact."""
     values = [each.literal for each in arguments]
@@ -217,6 +235,8 @@ def _as(kind: str, value: str, inner: Tree, stored: Stored) -> str:
     if kind in MOMENTS:
         return dialect.cast(value, kind) if _kind(inner) == "moment" else cast(value, kind, dialect)
     if kind == "text":
+        if inner.kind == "real" and not inner.is_constant:
+            return dialect.cast(_unsigned(value), "text")
         whole = inner.kind == "integer" and _double(inner, stored)
         return dialect.cast(dialect.try_cast(value, "bigint") if whole else value, "text")
     if kind == "boolean":
@@ -225,6 +245,15 @@ def _as(kind: str, value: str, inner: Tree, stored: Stored) -> str:
     if _kind(inner) == "text":
         number = _safe(number, stored)
     return number if kind == "real" else f"round({number})"
+
+
+def _unsigned(number: str) -> str:
+    """SQL of a double in which a zero has no sign.
+
+    Because  an engine that sorts rows, or looks for the least of them, may keep either of two equal values, whatever
+             rows of others it reads: so no text, and no power, tells equal values apart.
+    """
+    return f"({number} + 0)"
 
 
 def _safe(text: str, stored: Stored) -> str:
@@ -291,8 +320,7 @@ def _texts(tree: Apply, stored: Stored, bare: bool) -> list[str]:
 def _letters(tree: Tree, stored: Stored) -> str:
     """SQL of the letters of a stored text, or of its beginning; the same for a text and for its `shortened` form."""
     dialect, kept = stored.dialect, stored[tree.column or ""]
-    raw = dialect.quoted(tree.column or "")
-    text = raw if kept in ("text", "short") else dialect.cast(raw, "text")
+    text = _as_text(tree.column or "", stored)
     beginning = (
         f"length({text}) - {DIGEST}" if kept == "short" else LONG_TEXT - DIGEST
     )  # what is short ends in a digest
@@ -300,8 +328,8 @@ def _letters(tree: Tree, stored: Stored) -> str:
 
 
 def _searched(tree: Apply, stored: Stored, bare: bool) -> list[str]:
-    text, pattern = _texts(tree, stored, bare)
-    return [text if tree.arguments[0].column is not None else f"left({text}, {LONG_TEXT})", pattern]
+    text, *pattern = _texts(tree, stored, bare)
+    return [text if tree.arguments[0].column is not None else f"left({text}, {LONG_TEXT})", *pattern]
 
 
 def _replaced(tree: Apply, stored: Stored, bare: bool) -> list[str]:
@@ -310,6 +338,11 @@ def _replaced(tree: Apply, stored: Stored, bare: bool) -> list[str]:
     put = tree.arguments[2].literal
     size = len(put) if isinstance(put, str) else MAX_JOINED_CHARS
     return [f"left({text}, {min(MAX_JOINED_CHARS, PUT // max(size, 1))})", *rest]
+
+
+def _rewritten(tree: Apply, stored: Stored, bare: bool) -> list[str]:
+    """SQL of the arguments of REGEXP_REPLACE, cut as those of REPLACE; its constants stay constants for the engine."""
+    return [_replaced(tree, stored, bare)[0], *_plain(tree, stored, bare)[1:]]
 
 
 READS: dict[str, Callable[[Apply, Stored, bool], list[str]]] = {
@@ -323,6 +356,7 @@ READS: dict[str, Callable[[Apply, Stored, bool], list[str]]] = {
     "short": _short,
     "searched": _searched,
     "replaced": _replaced,
+    "rewritten": _rewritten,
 }
 
 

@@ -11,13 +11,13 @@ from discreet.engines.sql.expressions import (
     compared,
     group_key,
     in_steps,
+    loosely,
     shortened,
     spell,
     unit_storage,
     unit_value,
 )
 from discreet.kernel.expressions import Tree, conjuncts
-from discreet.kernel.ranges import ROWS
 from discreet.kernel.relations import (
     ComputedColumn,
     Join,
@@ -25,13 +25,17 @@ from discreet.kernel.relations import (
     PerUnit,
     Projection,
     Relation,
+    RowValue,
     UnionAll,
     UnitAggregate,
     UnitLimit,
+    UnitWindow,
+    Windowed,
 )
+from discreet.kernel.types import ROWS
 from discreet.plan.weights import HELD, MIN_ROWS_PER_TABLE, NAMED
 
-__all__ = ["render_from"]
+__all__ = ["render_from", "render_most_alike"]
 
 Place = Callable[[str], str]
 Tables = Mapping[str, Stored]
@@ -93,6 +97,22 @@ def _named(part: JoinInput, inner: str, stored: Stored) -> str:
     return f"({text})"
 
 
+def render_most_alike(part: JoinInput, where: Tree | None, keys: tuple[Tree, ...], place: Place, tables: Tables) -> str:
+    """SQL that counts the rows of a join operand that meet a condition and are equal in all keys, the most of them."""
+    inner, known = _read(part.source, {name for name, _ in part.names}, place, tables)
+    stored = Stored({outer: known[name] for name, outer in part.names}, known.dialect)
+    said = {f"k{n}": loosely(each, stored) for n, each in enumerate(keys)}
+    conditions = [
+        *([] if where is None else [spell(where, stored)]),
+        *(f"({each}) IS NOT NULL" for each in said.values()),
+    ]
+    filtered = f"\nWHERE {' AND '.join(conditions)}" if conditions else ""
+    columns = ", ".join(f"{text} AS {name}" for name, text in said.items()) or "1 AS k"
+    rows = f"SELECT {columns} FROM {_named(part, inner, stored)}{filtered}"
+    by = f"\nGROUP BY {', '.join(said)}" if said else ""
+    return f"SELECT max(n) FROM (SELECT count(*) AS n FROM (\n{rows}\n){by})"
+
+
 def _join_keys(on: Tree | None, own: set[str], stored: Stored) -> list[str]:
     """SQL of the operand's own columns as the condition compares them with columns of the other operands."""
     equal = [pair for each in conjuncts(on) if (pair := each.operands("="))]
@@ -146,22 +166,22 @@ def _render_per_unit(relation: PerUnit, place: Place, tables: Tables) -> tuple[s
     return f"{text}\nGROUP BY {by}", kept
 
 
-def _total(total: UnitAggregate, stored: Stored) -> str:
+def _total(total: UnitAggregate, stored: Stored, over: str = "") -> str:
     """SQL of an aggregate within one unit. Counts and sums are clamped to what `total.most` rows could give.
 
-    There are never more than ROWS rows, so a larger limit cuts nothing off.
+    There are never more than ROWS rows, so a larger limit cuts nothing off. With `over`, each is over a window.
     """
     most, dialect = None if total.most is None else min(total.most, ROWS), stored.dialect
     if total.of is None or total.function in ("present", "distinct"):
         inner = "*" if total.of is None else _held(total.of, _kind(total), stored)
-        count = f"count({'DISTINCT ' if total.function == 'distinct' else ''}{inner})"
+        count = f"count({'DISTINCT ' if total.function == 'distinct' else ''}{inner}){over}"
         return count if most is None else f"least({count}, {most})"
     if total.function in ("min", "max"):
-        return f"{total.function}({_held(total.of, total.kind, stored)})"
+        return f"{total.function}({_held(total.of, total.kind, stored)}){over}"
     steps = in_steps(total.of, total.low, total.high, total.step, stored)
-    value = f"sum({steps})"
+    value = f"sum({steps}){over}"
     if total.function == "avg":
-        return f"{dialect.cast(value, 'double')} / nullif(count({steps}), 0) {_scaled(total, dialect)}"
+        return f"{dialect.cast(value, 'double')} / nullif(count({steps}){over}, 0) {_scaled(total, dialect)}"
     if most is not None:
         low, high = min(total.low, total.low * most), max(total.high, total.high * most)
         value = f"least(greatest({value}, {low}), {high}) + 0 * {value}"  # NULL where there is no value
@@ -229,6 +249,67 @@ def _render_unit_limit(relation: UnitLimit, place: Place, tables: Tables) -> tup
     return f"{others}\nUNION ALL\n{dialect.first_rows(columns, f'({theirs})', some)}", kept
 
 
+def _render_unit_window(relation: UnitWindow, place: Place, tables: Tables) -> tuple[str, Stored]:
+    """SQL of windows over the rows of each unit; rows that an order does not tell apart follow the hash of a limit.
+
+    Each window is computed over the sorted rows of its unit, in time n log n whatever its frame, so one unit takes time
+    and room for the rows that it has, and for no more.
+    """
+    names = dict.fromkeys((relation.unit, *relation.columns))
+    inner, stored = _read(relation.source, names, place, tables)
+    quoted, unit = stored.dialect.quoted, unit_value(relation.unit, stored)
+    columns = ", ".join(map(quoted, names))
+    ties = f"{stored.dialect.unit_hash(columns)}, {columns}"
+    made = [f"{_window(each, unit, ties, stored)} AS {quoted(each.name)}" for each in relation.windows]
+    kept = Stored({each: stored[each] for each in names}, stored.dialect)
+    kept |= {each.name: KEPT.get(each.value.kind, each.value.kind) for each in relation.windows}
+    return f"SELECT {', '.join([columns, *made])} FROM {inner}\nWHERE {unit} IS NOT NULL", kept
+
+
+def _window(window: Windowed, unit: str, ties: str, stored: Stored) -> str:
+    """SQL of a window. Where only the order counts, rows that it does not tell apart are the same; elsewhere `ties`
+    tells them apart, and the last of those is found among themselves.
+    """
+    value, frame = window.value, window.frame
+    parts = [unit, *(_read_as(each, stored) for each in window.by)]
+    keys = [_read_as(each.by, stored) for each in window.order]
+    order = [
+        f"{key}{' DESC' if each.descending else ' ASC'} NULLS {'FIRST' if each.nulls_first else 'LAST'}"
+        for key, each in zip(keys, window.order, strict=True)
+    ]
+    if frame is None and value.function == "last_value":
+        parts, order, frame = [*parts, *keys], [], (None, None)
+    if frame is not None or value.function in TOLD:
+        order = [*order, ties]
+    over = f"PARTITION BY {', '.join(parts)}" + (f" ORDER BY {', '.join(order)}" if order else "")
+    if frame is not None and value.function not in PLACED:
+        over += f" ROWS BETWEEN {_edge(frame[0], 'PRECEDING')} AND {_edge(frame[1], 'FOLLOWING')}"
+    return SPELLED[type(value)](value, stored, f" OVER ({over})")
+
+
+def _read_as(tree: Tree, stored: Stored) -> str:
+    return _held(tree, str(tree.kind), stored)
+
+
+def _edge(edge: int | None, far: str) -> str:
+    if edge is None:
+        return f"UNBOUNDED {far}"
+    return f"{abs(edge)} {'PRECEDING' if edge < 0 else 'FOLLOWING'}" if edge else "CURRENT ROW"
+
+
+def _row_value(value: RowValue, stored: Stored, over: str) -> str:
+    given = [] if value.of is None else [_held(value.of, value.kind, stored)]
+    if value.function in ("lag", "lead"):
+        given.append(str(value.offset))
+        given += [] if value.default is None else [_held(value.default, value.kind, stored)]
+    return f"{value.function}({', '.join(given)}){over}"
+
+
+TOLD = ("row_number", "lag", "lead", "first_value")  # of rows that an order may not tell apart
+PLACED = ("row_number", "rank", "dense_rank", "lag", "lead")  # whatever the frame
+SPELLED: dict[type, Callable[..., str]] = {UnitAggregate: _total, RowValue: _row_value}
+
+
 def _bytes(name: str, stored: Stored) -> str:
     """SQL of the number of bytes of a text column; 0 where it is NULL."""
     assert stored[name] == "short"
@@ -241,4 +322,5 @@ LAID: dict[type, Callable[..., tuple[str, Stored]]] = {
     PerUnit: _render_per_unit,
     UnionAll: _render_union_all,
     UnitLimit: _render_unit_limit,
+    UnitWindow: _render_unit_window,
 }

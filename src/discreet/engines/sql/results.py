@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -60,5 +59,12 @@ def _raw(plan: Plan, rows: list[tuple[Any, ...]]) -> dict[tuple[Any, ...], int]:
     """Return the place of each group by its keys as an engine returns them, with days as numbers."""
     if plan.naming is not None:
         return {row[: len(plan.keys)]: place for place, row in enumerate(rows)}
-    days = [range(key.span[0], key.span[1] + 1) if key.kind == "date" and key.span else key.domain for key in plan.keys]
-    return {key: place for place, key in enumerate(product(*days))}
+    days = [key.kind == "date" and key.span is not None for key in plan.keys]
+    if not any(days):
+        return {group: place for place, group in enumerate(plan.groups)}
+    raw = (tuple(map(_day, days, group)) for group in plan.groups)
+    return {group: place for place, group in enumerate(raw)}
+
+
+def _day(numbered: bool, value: Any) -> Any:
+    return value.toordinal() if numbered and value is not None else value

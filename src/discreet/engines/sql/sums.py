@@ -13,7 +13,8 @@ from functools import partial
 from discreet.engines.sql.dialect import Dialect, Stored
 from discreet.engines.sql.expressions import in_steps, spell
 from discreet.kernel.exact_data import Form, RowSums, Steps
-from discreet.kernel.ranges import LARGEST, ROWS, running_totals
+from discreet.kernel.ranges import LARGEST, running_totals
+from discreet.kernel.types import ROWS
 from discreet.plan.measures.measure import Measure
 
 __all__ = ["capped_totals", "plain_totals", "repeated", "row_totals", "values"]

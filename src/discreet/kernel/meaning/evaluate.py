@@ -47,7 +47,7 @@ from discreet.kernel.relations import Relation
 from discreet.kernel.types import grows
 from discreet.mechanisms.quantiles.histogram import Histogram
 
-__all__ = ["Choice", "Tables", "evaluate", "rows_of", "value"]
+__all__ = ["Choice", "Tables", "evaluate", "key_value", "most_alike", "rows_of", "value"]
 
 Row = Mapping[str, Any]
 Tables = Mapping[str, Sequence[Row]]
@@ -130,14 +130,14 @@ def _first(given: Iterable[Any], most: int) -> list[Any]:
 
 
 def _searched(tree: Apply, row: Row) -> list[Any]:
-    said, pattern = _letters(tree, row)
-    return [*_first([said], SEARCHED), pattern]
+    said, *pattern = _letters(tree, row)
+    return [*_first([said], SEARCHED), *pattern]
 
 
 def _replaced(tree: Apply, row: Row) -> list[Any]:
     """As much of a text as REPLACE sees, so that what it makes is not too long."""
-    said, out, put = _first(_values(tree, row), LONGEST)
-    return [*_first([said], REPLACED // max(len(put or ""), 1)), out, put]
+    said, out, put, *options = _first(_values(tree, row), LONGEST)
+    return [*_first([said], REPLACED // max(len(put or ""), 1)), out, put, *options]
 
 
 READS: dict[str, Callable[[Apply, Row], Sequence[Any]]] = {
@@ -266,6 +266,17 @@ def _across(equality: Tree, own: set[str]) -> bool:
     return any(a.column in own and b.columns and not b.columns & own for a, b in (pair, pair[::-1]))
 
 
+def most_alike(part: rel.JoinInput, where: Tree | None, keys: Sequence[Tree], tables: Tables, choice: Choice) -> int:
+    """How many rows of a join input that meet a condition are equal in all keys, the most of them: numbers as doubles,
+    which tell the fewest apart. A row of which a key is NULL is equal to none.
+    """
+    source = rows_of(part.source, tables, choice)
+    others = [{outer: row[inner] for inner, outer in part.names} for row in source]
+    met = [row for row in others if where is None or value(where, row) is True]
+    found = Counter(tuple(doubles([value(each, row)])[0] for each in keys) for row in met)
+    return max((many for key, many in found.items() if None not in key), default=0)
+
+
 def _per_unit(relation: rel.PerUnit, tables: Tables, choice: Choice) -> list[Row]:
     """One row for each unit and key; rows of nobody are left out."""
     groups: dict[Group, list[Row]] = {}
@@ -352,6 +363,95 @@ def _limited(relation: rel.UnitLimit, tables: Tables, choice: Choice) -> list[Ro
     return found
 
 
+def _windowed(relation: rel.UnitWindow, tables: Tables, choice: Choice) -> list[Row]:
+    """The rows of each unit, with windows over them; none of nobody. Rows that an order does not tell apart are ordered
+    by their rank.
+    """
+    names = dict.fromkeys((relation.unit, *relation.columns))
+    units: dict[Any, list[Row]] = {}
+    for row in rows_of(relation.source, tables, choice):
+        unit = _owner(row[relation.unit])
+        if unit is not None:
+            units.setdefault(unit, []).append({name: row[name] for name in names})
+    found = list[Row]()
+    for unit, rows in units.items():
+        ranked = sorted(rows, key=lambda row, unit=unit: choice.rank(unit, tuple(row.values())))  # type: ignore[misc]
+        made = {each.name: _over(each, ranked) for each in relation.windows}
+        found += [{**row, **{name: _stored(made[name][n]) for name in made}} for n, row in enumerate(ranked)]
+    return found
+
+
+def _over(window: rel.Windowed, ranked: list[Row]) -> list[Any]:
+    """The value of a window for each row of a unit."""
+    parts: dict[Group, list[int]] = {}
+    for n, row in enumerate(ranked):
+        parts.setdefault(tuple(_read(each, row) for each in window.by), []).append(n)
+    found: dict[int, Any] = {}
+    for part in parts.values():
+        places = _ordered(part, window.order, ranked)
+        rows = [ranked[n] for n in places]
+        keys = [tuple(_read(each.by, row) for each in window.order) for row in rows]
+        for here, n in enumerate(places):
+            found[n] = WITHIN[type(window.value)](window.value, Place(rows, keys, here, window.frame))
+    return [found[n] for n in range(len(ranked))]
+
+
+def _ordered(places: list[int], order: Sequence[rel.RowOrder], rows: list[Row]) -> list[int]:
+    """The places of some rows in an order. A sort keeps the order of what it does not tell apart."""
+    for each in reversed(order):
+        values = {n: _read(each.by, rows[n]) for n in places}
+        there = sorted((n for n in places if values[n] is not None), key=values.__getitem__, reverse=each.descending)
+        missing = [n for n in places if values[n] is None]
+        places = [*missing, *there] if each.nulls_first else [*there, *missing]
+    return places
+
+
+def _read(tree: Tree, row: Row) -> Any:
+    return _held(tree, tree.kind or "text", row)
+
+
+class Place(NamedTuple):
+    """A row among those of a window, in their order, each with what it is ordered by; and the frame around it."""
+
+    rows: list[Row]
+    keys: list[Group]
+    here: int
+    frame: tuple[int | None, int | None] | None
+
+    @property
+    def framed(self) -> list[Row]:
+        """The rows of the frame: without one, all up to the last that the order does not tell from this row."""
+        if self.frame is None:
+            return self.rows[: max(n for n, key in enumerate(self.keys) if key == self.keys[self.here]) + 1]
+        start, end = self.frame
+        first = 0 if start is None else max(self.here + start, 0)
+        return self.rows[first : None if end is None else max(self.here + end + 1, 0)]
+
+
+def _row_value(of: rel.RowValue, place: Place) -> Any:
+    here, keys = place.here, place.keys
+    if of.of is None:
+        places = {
+            "row_number": here,
+            "rank": keys.index(keys[here]),
+            "dense_rank": len(set(keys[:here]) - {keys[here]}),
+        }
+        return places[of.function] + 1
+    if of.function in ("lag", "lead"):
+        there = here + (of.offset if of.function == "lead" else -of.offset)
+        if 0 <= there < len(place.rows):
+            return _read(of.of, place.rows[there])
+        return None if of.default is None else _read(of.default, place.rows[here])
+    framed = place.framed
+    return _read(of.of, framed[0 if of.function == "first_value" else -1]) if framed else None
+
+
+WITHIN: dict[type, Callable[[Any, Place], Any]] = {
+    rel.UnitAggregate: lambda total, place: _total(total, place.framed),
+    rel.RowValue: _row_value,
+}
+
+
 def _bytes(given: Iterable[Any]) -> int:
     return sum(len(read(each, "text").encode(errors="surrogatepass")) for each in given if isinstance(each, str))
 
@@ -363,6 +463,7 @@ ROWS: dict[type, Callable[[Any, Tables, Choice], list[Row]]] = {
     rel.PerUnit: _per_unit,
     rel.UnionAll: _united,
     rel.UnitLimit: _limited,
+    rel.UnitWindow: _windowed,
 }
 
 
@@ -435,7 +536,7 @@ class Bounded(NamedTuple):
 
 
 def _population(plan: Plan, tables: Tables, choice: Choice) -> dict[Any, dict[Group, list[Row]]]:
-    """The rows that a plan asks about, by unit and group; not those of nobody, nor of other groups than declared.
+    """The rows that a plan asks about, by unit and group; not those of nobody, nor of keys that are not declared.
 
     Where every row is a unit, its number names it; then no unit has more than it may, and nothing is cut off.
     """
@@ -444,14 +545,14 @@ def _population(plan: Plan, tables: Tables, choice: Choice) -> dict[Any, dict[Gr
         unit = place if plan.caps.unit is None else _owner(row[plan.caps.unit])
         if unit is None or (plan.where is not None and not value(plan.where, row)):
             continue
-        group = [_key(key, row) for key in plan.keys]
+        group = [key_value(key, row) for key in plan.keys]
         if all(map(_declared, plan.keys, group)):
             shown = tuple(key.value(each) for key, each in zip(plan.keys, group, strict=True))
             found.setdefault(unit, {}).setdefault(shown, []).append(row)
     return found
 
 
-def _key(key: Key, row: Row) -> Any:
+def key_value(key: Key, row: Row) -> Any:
     """What a row is grouped by: a day of a span by its number, a text by its first letters."""
     kind = "integer" if key.span else key.kind
     if kind == "text":
@@ -462,6 +563,8 @@ def _key(key: Key, row: Row) -> Any:
 
 def _declared(key: Key, found: Any) -> bool:
     """Whether rows of this key are in one of the declared groups, or the data say which groups there are."""
+    if found is None and key.null:
+        return True
     if key.span is None:
         return key.values is None or found in key.values
     return found is not None and key.span[0] <= found <= key.span[1]
@@ -515,6 +618,8 @@ def _row_sums(exact: data.RowSums, bounded: Bounded, groups: Groups) -> Integers
     """
     totals = {group: [0] * len(exact.forms) for group in groups}
     for group, rows, room in bounded.counted():
+        if bounded.plan.listed is not None and group not in totals:
+            continue
         read = [[_steps(each, row) for each in exact.values] for row in rows]
         ends = list(accumulate(_form(form, read) for form in exact.forms))
         if len(rows) > room:

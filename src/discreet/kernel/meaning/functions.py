@@ -21,7 +21,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from discreet.core.values.calendar import DAY, NAMES, PARTS, SECONDS, TIMES, WEEK
+from discreet.core.values.calendar import DAY, NAMES, PARTS, SECONDS, TIMES, WEEK, formatted
+from discreet.core.values.patterns import extracted, matches, replaced
 
 __all__ = ["MEANINGS", "MOMENTS", "Meaning", "Moment", "Reads", "Short", "Whole", "at", "calendar", "comparable",
            "doubles", "letters", "moment", "number", "read", "short", "text"]  # fmt: skip
@@ -259,6 +260,12 @@ def _part(name: str, value: Moment) -> int:
     return PARTS[name][2](there) + (years if name in ("year", "isoyear") else 0)
 
 
+def _formatted(said: str, value: Moment) -> str:
+    """STRFTIME: a moment as a format says."""
+    there, years = day(value.days)
+    return formatted(said, there.year + years, there, value.micros)
+
+
 def _begin(unit: str, value: Moment) -> Moment:
     """DATE_TRUNC: when the year, …, second of a moment began."""
     if unit in SECONDS:
@@ -299,6 +306,7 @@ def _micros_later(value: Moment, micros: int) -> Moment:
 
 TEXTS: dict[type, Callable[[Any], str]] = {
     bool: lambda value: str(value).lower(),
+    float: lambda value: str(value + 0.0),  # a zero has no sign
     date: lambda value: _shown(moment(value), timed=False),
     datetime: lambda value: _shown(moment(value), timed=True),
 }
@@ -479,7 +487,7 @@ MEANINGS: dict[str, Meaning] = {
     "log10": _numbers(_logarithm(np.log10)),
     "log2": _numbers(_logarithm(np.log2)),
     "exp": _numbers(_double(np.exp)),
-    "power": _numbers(_double(np.float_power)),
+    "power": _numbers(lambda a, b: _double(np.float_power)(a + 0.0, b)),
     "=": _compared(lambda a, b: a == b),
     "<>": _compared(lambda a, b: a != b),
     "<": _compared(lambda a, b: a < b),
@@ -503,9 +511,13 @@ MEANINGS: dict[str, Meaning] = {
     "||": Meaning(lambda a, b: a + b, "joined"),
     "concat": Meaning(lambda *given: "".join(each for each in given if each is not None), "joined", strict=False),
     "replace": Meaning(str.replace, "replaced"),
+    "regexp_matches": Meaning(matches, "searched"),
+    "regexp_extract": Meaning(extracted, "searched"),
+    "regexp_replace": Meaning(replaced, "replaced"),
     "lower": _texts(_lower),
     "upper": _texts(_upper),
     "length": _texts(len),
+    "strlen": _texts(lambda said: min(len(said.encode(errors="surrogatepass")), SHORT - 1)),
     "trim": _texts(_trim(left=True, right=True)),
     "ltrim": _texts(_trim(left=True, right=False)),
     "rtrim": _texts(_trim(left=False, right=True)),
@@ -525,6 +537,7 @@ MEANINGS: dict[str, Meaning] = {
     "date_diff": Meaning(_between),
     "last_day": Meaning(lambda value: Moment(_month(_months(value) + 1) - 1)),
     "monthname": Meaning(lambda value: NAMES[day(value.days)[0].month - 1]),
+    "strftime": Meaning(_formatted),
     "dayname": Meaning(lambda value: WEEK[(value.days - 1) % 7]),
     "days from": Meaning(lambda first, last: last.days - first.days),
     "day number": Meaning(lambda value: value.days),

@@ -14,7 +14,6 @@ from discreet.errors import NotAllowed, NotUnderstood, Place
 from discreet.kernel.expressions import Apply, Literal, Tree, Typed
 from discreet.mechanisms.quantiles.extreme import Side
 from discreet.plan.compile.split import SplitQuery
-from discreet.plan.compile.types import DEFAULT_STEP_DIGITS, is_unit, step_of, typed, unbounded
 from discreet.plan.measures.distinct import Distinct, UnitsWhere, is_unit_where
 from discreet.plan.measures.measure import MAX_STEPS, Measure
 from discreet.plan.measures.mode import Mode
@@ -24,7 +23,9 @@ from discreet.plan.measures.quantiles import Extremes, QuantileMeasure
 from discreet.plan.measures.statistic import ROWS, UNITS, Statistic
 from discreet.plan.measures.sums import Sums
 from discreet.plan.reading import Reading
+from discreet.plan.rows.types import DEFAULT_STEP_DIGITS, is_unit, step_of, typed, unbounded
 from discreet.sql import query as q
+from discreet.sql.allowlist import PICKED
 
 __all__ = [
     "ORDERED",
@@ -42,6 +43,8 @@ SMALLEST = Fraction(1, 10**300)  # the smallest step of a value; its reciprocal 
 
 COARSE = {  # degrees of moments: decimal digits, and the most steps, so that products of powers fit 62 bits
     (2,): (6, 1 << 31),
+    (3,): (5, 1 << 20),
+    (4,): (4, 1 << 15),
     (1, 1): (9, 1 << 31),
     (1, 2): (6, 1 << 20),
     (2, 2): (4, 1 << 15),
@@ -60,7 +63,7 @@ class RequestedStatistic(NamedTuple):
 
 def measures(question: SplitQuery) -> tuple[tuple[Measure, ...], tuple[Reading, ...]]:
     """Return the fewest measures that answer all aggregates of `question`, and the reading of each aggregate."""
-    asked = _aligned([_asked(each, question) for each in question.aggregates])
+    asked = _aligned(_shifted([_asked(each, question) for each in question.aggregates], question))
     together: dict[tuple[str, tuple[Typed, ...]], list[RequestedStatistic]] = {}  # those that one measure answers
     for each in asked:
         if each.of:
@@ -79,6 +82,43 @@ def measures(question: SplitQuery) -> tuple[tuple[Measure, ...], tuple[Reading, 
             at[statistic, ()] = len(found)
             found.append(Sums(parts=(statistic.name,)))
     return tuple(found), tuple(Reading(statistic=each.statistic, measure=at[each.statistic, each.of]) for each in asked)
+
+
+def _shifted(asked: list[RequestedStatistic], question: SplitQuery) -> list[RequestedStatistic]:
+    """Read SUM(x + k) from the sum and the count of x, if the question asks for more than one number of x.
+
+    Because  where every value is k more, a sum is as many k more as there are values; the bounds move along.
+    """
+    parts = [_shift(each, aggregate, question) for each, aggregate in zip(asked, question.aggregates, strict=True)]
+    bases = [
+        each.of[0] if base is None and each.of else base and base[0] for each, base in zip(asked, parts, strict=True)
+    ]
+    found = []
+    for each, base in zip(asked, parts, strict=True):
+        shared = (
+            base is not None and len({other.of for other, of in zip(asked, bases, strict=True) if of == base[0]}) > 1
+        )
+        if base is None or not shared:
+            found.append(each)
+            continue
+        found.append(RequestedStatistic(Statistic("sum plus", base[1]), (base[0],), each.place))
+    return found
+
+
+def _shift(asked: RequestedStatistic, aggregate: q.Aggregate, question: SplitQuery) -> tuple[Typed, Fraction] | None:
+    """Return x and k of SUM(x + k) and SUM(x - k); None for any other aggregate."""
+    argument = aggregate.argument
+    sides = () if argument is None or asked.statistic.name != "sum" else argument.operands("+", "-")
+    if argument is None or len(sides) != 2:
+        return None
+    sign, pairs = (-1, [sides]) if argument.applies == "-" else (1, [sides, sides[::-1]])
+    for of, by in pairs:
+        value = by.literal
+        if type(value) in (int, Fraction) and not of.is_constant:
+            what = typed(of, question.table, question.alias)
+            numeric = what.kind in ("integer", "real") and what.bounds is not None
+            return (what, sign * Fraction(value)) if numeric else None
+    return None
 
 
 def _aligned(asked: list[RequestedStatistic]) -> list[RequestedStatistic]:
@@ -115,6 +155,15 @@ def _asked(aggregate: q.Aggregate, question: SplitQuery) -> RequestedStatistic:
         return RequestedStatistic(UNITS, (), place)
     if argument is None:
         return RequestedStatistic(ROWS, (), place)
+    if function in PICKED:
+        unit = question.table.unit
+        inside = "" if unit is None else f", or GROUP BY {unit} in a SELECT inside"
+        raise NotAllowed(
+            f"{function.upper()} would show a value of one person.",
+            code="rows-asked-for",
+            instead=f"MODE(x) is the commonest of declared values{inside}",
+            place=place,
+        )
     table = question.table.counting if function == "count" else question.table
     what = typed(argument, table, question.alias)
     if aggregate.distinct:
@@ -175,7 +224,7 @@ def _measure(group: list[RequestedStatistic], question: SplitQuery, *, missing: 
     if functions == {"present"}:
         tree = trees[0] if len(of) == 1 else _both(of)
         return Sums(parts=("present", "missing") if missing else ("present",), of=tree)
-    if functions <= {"present", "sum", "avg"} and len(of) == 1:
+    if functions <= {"present", "sum", "sum plus", "avg"} and len(of) == 1:
         low, high, step = _range(of[0], table, place, DEFAULT_STEP_DIGITS, MAX_STEPS)
         parts = ("sum",) if functions == {"sum"} and not missing else ("low", "high")
         return Sums(parts=parts + ("missing",) * missing, of=trees[0], low=low, high=high, step=step)
@@ -189,7 +238,7 @@ def _measure(group: list[RequestedStatistic], question: SplitQuery, *, missing: 
 def _degree(functions: set[str], size: int) -> tuple[int, ...]:
     """Return the least degrees of moments from which all `functions` follow, for values other than just zero or one."""
     if size == 1:
-        return (2,)
+        return (4,) if "kurtosis" in functions else (3,) if "skewness" in functions else (2,)
     return (2, 2) if "corr" in functions else (1, 2) if "regr_slope" in functions else (1, 1)
 
 

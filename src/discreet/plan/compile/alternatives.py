@@ -61,7 +61,8 @@ def alternatives(draft: Draft) -> Draft:
         return with_grouping_sets(draft)
     if draft.private and not draft.catalogue.budget.events:  # pricing refuses such a question
         return draft
-    room = MAX_PRIVATE if draft.private else MAX_NUMBERS // max(1, math.prod(key.size for key in draft.keys))
+    groups = math.prod(key.size for key in draft.keys) if draft.listed is None else len(draft.listed)
+    room = MAX_PRIVATE if draft.private else MAX_NUMBERS // max(1, groups)
     most = min(MAX_INSIDE, room)
     found = regions([trees[name] for name in sorted(trees)], most) if most > 1 and not draft.alternatives else None
     return draft if found is None or not found.codes else with_count_batches(draft, found)
@@ -128,7 +129,7 @@ def with_grouping_sets(draft: Draft) -> Draft:
     measure = draft.measures[0].as_sum if len(draft.measures) == 1 else None
     sizes = tuple(key.size for key in draft.keys)
     few = 0 < len(sizes) <= MAX_KEYS and 1 < math.prod(sizes) <= MAX_GROUPS
-    if not draft.sets or draft.private or not few or measure is None:
+    if not draft.sets or draft.private or not few or measure is None or draft.listed is not None:
         return draft
     if measure.summed and measure.low < 0 < measure.high and draft.setting.neighbours.changes > 1:
         return draft

@@ -8,30 +8,28 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from discreet.catalogue.schema import Catalogue
 from discreet.core.contribution import ContributionBounds
-from discreet.core.values.calendar import consecutive
 from discreet.core.work import SUM, spend
-from discreet.errors import NotAllowed, NotUnderstood
-from discreet.kernel.expressions import Apply, Domain, Tree, Typed, conjunction, fields
+from discreet.errors import NotAllowed, NotUnderstood, Place
+from discreet.kernel.expressions import Tree, conjunction, fields
 from discreet.kernel.ownership import MAX_MEETING, MAX_REPEATED, equalities, ownership_of
 from discreet.kernel.plan import Key
 from discreet.kernel.ranges import widths
 from discreet.kernel.relations import Relation, node, trees_of
 from discreet.kernel.types import MAX_LETTERS, letters_made
-from discreet.kernel.verdict import Rejected
 from discreet.plan.codec import DIGITS, MAX_RELEASE_BYTES
 from discreet.plan.compile import aggregates
 from discreet.plan.compile.alternatives import top_k_of
-from discreet.plan.compile.from_clause import condition
-from discreet.plan.compile.join import limit_rows
+from discreet.plan.compile.keys import group_keys
 from discreet.plan.compile.split import SplitQuery, split
-from discreet.plan.compile.types import is_unit, typed
 from discreet.plan.draft import Alternative, Draft
 from discreet.plan.measures.measure import Measure
-from discreet.plan.plan import MAX_CELLS
-from discreet.plan.relation import prune, tests_of
+from discreet.plan.relation import prune, rows_left, tests_of
+from discreet.plan.rows.from_clause import condition, limited
+from discreet.plan.rows.join import limit_rows
 from discreet.plan.weights import copied, weight
 from discreet.sql import query as q
 
@@ -53,17 +51,14 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
         )
     asked = condition(question.where, table, question.alias)
     where = conjunction(question.given, None if asked is None else asked.tree)
-    keys = tuple(_key(each, question) for each in question.keys)
-    cells = math.prod(key.size for key in keys if key.declared)
-    if cells > MAX_CELLS:
-        raise NotAllowed(
-            f"this question has {cells:,} groups; the most is {MAX_CELLS:,}.",
-            code="too-many-groups",
-            instead="group by fewer or coarser columns",
-            place=question.keys[0].place,
-        )
+    table = limited(table, rows_left(question.relation, where))
+    question = replace(question, table=table)
+    keys, listed, declared = group_keys(question, where, catalogue)
+    cells = math.prod(key.size for key in keys if key.declared) if listed is None else len(listed)
+    if keys and not question.aggregates and all(key.declared for key in keys):
+        question = _those_there(question)
     measures, readings = aggregates.measures(question)
-    _answerable(question, keys, measures, cells)
+    _answerable(question, measures, cells)
     _added_up(question, measures)
     caps = _caps(question, cells if all(key.declared for key in keys) else None)
     known = bool(keys) and all(key.declared for key in keys) and not question.sets
@@ -78,7 +73,8 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
         relation = prune(limit_rows(relation, catalogue, copies), read)
     _made(relation, trees, question)
     _tested(relation, [each for each in (where, *(key.tree for key in keys)) if each is not None], question)
-    _light(relation, catalogue, where, keys, measures)
+    weighs = weight(relation, catalogue, where=where, keys=keys, measures=measures)
+    _light(relation, where, weighs, catalogue, question.view.place)
     _narrow(relation, caps, keys, measures, question)
     top = top_k_of(question.view, measures, cells) if known else None
     return Draft(
@@ -95,19 +91,25 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
         titles=tuple(_title(each, f"a{n}", question.view) for n, each in enumerate(question.aggregates)),
         view=question.view,
         alternatives=() if top is None else (Alternative(measures=(top,), readings=readings),),
+        listed=listed,
+        declared=declared,
     )
 
 
-def _light(
-    relation: Relation, catalogue: Catalogue, where: Tree | None, keys: tuple[Key, ...], measures: tuple[Measure, ...]
-) -> None:
-    """Reject a relation of which one unit could have more joined rows, each as often as it weighs, than are bounded.
+def _light(relation: Relation, where: Tree | None, weighs: int, catalogue: Catalogue, place: Place) -> None:
+    """Refuse a relation of which one unit could have more joined rows, each as often as it weighs, than are bounded.
 
-    `join.meeting` bounds the same while it builds the relation; here it is derived from what will be run.
+    `join.meeting` bounds the same for each join while it builds it; here it is derived from all that will be run, joins
+    of joins included, as the kernel derives it.
     """
     repeated = ownership_of(relation, catalogue.facts, equalities(where)).repeated
-    if repeated * weight(relation, catalogue, where=where, keys=keys, measures=measures) > MAX_REPEATED * MAX_MEETING:
-        raise Rejected("joined rows of one unit are too heavy")
+    if repeated * weighs > MAX_REPEATED * MAX_MEETING:
+        raise NotAllowed(
+            "one unit could have more joined rows here than this question can read.",
+            code="too-many-rows-meet",
+            instead="join fewer tables of many rows, or group by the unit inside first",
+            place=place,
+        )
 
 
 def _narrow(
@@ -128,20 +130,31 @@ def _narrow(
         )
 
 
-def _answerable(question: SplitQuery, keys: tuple[Key, ...], measures: tuple[Measure, ...], cells: int) -> None:
-    """Refuse an answer that would be too large to keep, or that consists of declared keys alone."""
+def _those_there(question: SplitQuery) -> SplitQuery:
+    """Count the rows of declared groups that a question names without numbers, and show those whose count is not zero.
+
+    Because  which values are declared is public, and which of them there are is not.
+    """
+    place = question.keys[0].place
+    zero, count = q.Constant(value=0, place=place), q.Name(name="a0", place=place)
+    there = q.Call(function=">", arguments=(count, zero), place=place)
+
+    def shown(view: q.Select) -> q.Select:
+        if view.inner is not None:
+            return replace(view, source=shown(view.inner))
+        where = there if view.where is None else q.Call(function="and", arguments=(there, view.where), place=place)
+        return replace(view, where=where)
+
+    return replace(question, aggregates=(q.Aggregate(function="count", place=place),), view=shown(question.view))
+
+
+def _answerable(question: SplitQuery, measures: tuple[Measure, ...], cells: int) -> None:
+    """Refuse an answer that would be too large to keep."""
     if cells * sum(len(each.parts) for each in measures) * DIGITS > MAX_RELEASE_BYTES:
         raise NotAllowed(
             "this answer would be too large for the ledger to keep.",
             code="answer-too-large",
             instead="ask for fewer groups or fewer numbers at once",
-            place=question.keys[0].place,
-        )
-    if not measures and all(key.declared for key in keys):
-        raise NotUnderstood(
-            "the values of these keys are declared and public, so there is nothing to measure.",
-            code="nothing-to-ask",
-            instead="add COUNT(*)",
             place=question.keys[0].place,
         )
 
@@ -206,50 +219,7 @@ def _title(aggregate: q.Aggregate, name: str, view: q.Select) -> str:
     return next(called, text)
 
 
-# ── keys and caps ────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _key(what: q.Expression, question: SplitQuery) -> Key:
-    named = any(is_unit(each, question.table, question.alias) for each in what.walk())
-    found = None if named else typed(what, question.table, question.alias)
-    if found is None or question.unit in fields(found.tree):
-        raise NotAllowed(
-            f"grouping by `{question.table.unit}` would give every unit a group of its own.",
-            code="group-per-unit",
-            instead=f"group by something that many share, or count: COUNT(DISTINCT {question.table.unit})",
-            place=what.place,
-        )
-    if found.kind is None:
-        raise NotUnderstood("NULL is no group.", code="wrong-group", instead="group by a column", place=what.place)
-    if found.domain is not None:
-        return _declared(found)
-    if found.kind == "real":
-        name, bounded = aggregates.column_text(what), what.column and found.bounds
-        raise NotAllowed(
-            "grouping by a number with decimals would give nearly every unit a group of its own.",
-            code="group-per-unit",
-            instead=f"group by a range of it: FLOOR({name} / 10)" + (", or declare step = 1" if bounded else ""),
-            place=what.place,
-        )
-    return Key(tree=found.tree, kind=found.kind)
-
-
-def _consecutive(domain: Domain) -> bool:
-    """Return True if whole numbers are consecutive, in order."""
-    first, last = int(domain[0]), int(domain[-1])  # type: ignore[arg-type]
-    return last - first + 1 == len(domain) and domain == tuple(range(first, last + 1))
-
-
-def _declared(found: Typed) -> Key:
-    domain = found.domain or ()
-    assert found.kind is not None
-    first, last = (domain[0], domain[-1]) if domain else (None, None)
-    if isinstance(first, int) and isinstance(last, int) and len(domain) > 2 and _consecutive(domain):
-        return Key(tree=found.tree, kind=found.kind, span=(first, last))
-    if found.kind == "date" and (days := consecutive(domain)):
-        numbered = Apply(function="day number", arguments=(found.tree,), kind="integer")
-        return Key(tree=numbered, kind="date", span=days)
-    return Key(tree=found.tree, kind=found.kind, values=tuple(domain))
+# ── caps ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _caps(question: SplitQuery, cells: int | None) -> ContributionBounds:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from discreet.catalogue.schema import Table
 from discreet.errors import NotAllowed, NotUnderstood
-from discreet.plan.compile.types import typed
+from discreet.plan.rows.types import typed
 from discreet.sql import query as q
 from discreet.sql.multi_column import BINNED, MAX_LISTED, histogram, labelled
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from discreet.core.text import did_you_mean
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.plan.compile.histogram import refuse_nested
+from discreet.plan.rows.unit_window import refuse_computed_offsets
 from discreet.postprocess.table import INNER
 from discreet.sql import query as q
 
-__all__ = ["column_by_number", "compile_outer", "refuse_computed_offsets", "unique_names"]
+__all__ = ["column_by_number", "compile_outer", "unique_names"]
 
 MAX_COLUMNS = 1_000  # of an answer, with `*` written out
 
@@ -76,12 +78,12 @@ def _checked(what: q.Expression, columns: dict[str, str], select: q.Select) -> q
     alias = select.source.alias
 
     def meant(name: q.Name) -> q.Name:
-        known = columns.get(name.name.lower())
+        known, names = columns.get(name.name.lower()), list(columns.values())
         if known is None or (name.table is not None and name.table.lower() != (alias or "").lower()):
             raise NotUnderstood(
                 f"`{name.name}` is not a column of the subquery.",
                 code="unknown-column",
-                instead=f"its columns: {', '.join(list(columns.values())[:12])}",
+                instead=did_you_mean(name.name, names, f"its columns: {', '.join(names[:12])}"),
                 place=name.place,
             )
         return replace(name, name=known, table=None)
@@ -126,19 +128,3 @@ def column_by_number(by: q.Expression, select: q.Select) -> q.Expression:
             place=by.place,
         )
     return select.items[position - 1].what
-
-
-def refuse_computed_offsets(what: q.Window) -> None:
-    """Refuse NTILE, LAG and LEAD unless the number that they take is written in the question."""
-    counts = {"ntile": what.arguments[:1], "lag": what.arguments[1:2], "lead": what.arguments[1:2]}
-    for given in counts.get(what.function, ()):
-        value = given.literal
-        if type(value) is not int or not 1 <= value <= 1_000_000:
-            raise NotUnderstood(
-                f"{what.function.upper()} takes a whole number from 1 to 1,000,000.",
-                code="wrong-expression",
-                instead="write the number itself",
-                place=given.place,
-            )
-    if what.function == "ntile" and not what.arguments:
-        raise NotUnderstood("NTILE of how many?", code="wrong-expression", instead="write NTILE(4)", place=what.place)

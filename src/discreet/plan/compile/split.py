@@ -12,27 +12,33 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from discreet.catalogue.schema import Catalogue, Table
-from discreet.errors import NotAllowed, NotUnderstood, Place
+from discreet.core.work import limited_work
+from discreet.errors import NotAllowed, NotUnderstood, Place, Refusal
 from discreet.kernel.expressions import Tree
 from discreet.kernel.relations import How, Relation
-from discreet.plan.compile.from_clause import (
+from discreet.plan.compile.histogram import expand_histograms, refuse_nested
+from discreet.plan.compile.outer_query import column_by_number, compile_outer, unique_names
+from discreet.plan.rows.conditions import all_of, factored, one_exists
+from discreet.plan.rows.from_clause import (
     RelationShape,
+    expand,
     materialise,
     materialise_if_large,
     projection,
     scanned,
+    typed_nulls,
     union_all,
 )
-from discreet.plan.compile.histogram import expand_histograms, refuse_nested
-from discreet.plan.compile.join import join
-from discreet.plan.compile.outer_query import column_by_number, compile_outer, refuse_computed_offsets, unique_names
-from discreet.plan.compile.per_unit import compile_per_unit, groups_by_unit
-from discreet.plan.compile.scope import INSIDE, JoinOperand, Scope
-from discreet.plan.compile.types import typed
+from discreet.plan.rows.join import join
+from discreet.plan.rows.per_unit import compile_per_unit, groups_by_unit
+from discreet.plan.rows.reference import owned
+from discreet.plan.rows.scope import INSIDE, JoinOperand, Scope
+from discreet.plan.rows.types import typed
+from discreet.plan.rows.unit_window import picked, refuse_computed_offsets, windowed
 from discreet.postprocess.table import RELEASED
 from discreet.sql import query as q
 
-__all__ = ["SplitQuery", "split"]
+__all__ = ["SplitQuery", "is_answer", "split"]
 
 MAX_STEPS = 5_000  # parts of a question above its aggregation, with names written out
 
@@ -58,6 +64,7 @@ class SplitQuery:
     names: tuple[str, ...]  # what the answer calls each key
     aggregates: tuple[q.Aggregate, ...]
     view: q.Select
+    aggregated: ClassVar[bool] = True
 
     def unit_rows(self, place: Place) -> RelationShape:
         """Refuse to join an aggregated answer with rows of units."""
@@ -86,6 +93,8 @@ def split(select: q.Select, catalogue: Catalogue, share: int = 1) -> SplitQuery:
 
 def _read(select: q.Select, catalogue: Catalogue, share: int) -> SplitQuery | tuple[q.Select, RelationShape]:
     """Compile the sources of a SELECT to an answer, or to a relation and the SELECT with the names of its columns."""
+    conditions = [one_exists(each, catalogue) for each in q.conjuncts(factored(select.where))]
+    select = replace(select, where=all_of(conditions))
     origin, inside = select.source, share * _halves(select)
     source = origin.tables[0]
     found = SIDES[type(source)](source, catalogue, inside)
@@ -145,9 +154,10 @@ def _inside(select: q.Select, catalogue: Catalogue, share: int) -> SplitQuery | 
     select, below = found
     cut = _Cut(select, below)
     if not select.keys and select.having is None and not any(item.what.aggregates_rows for item in select.items):
-        if select.distinct:
-            return cut.question()
-        return projection(select, below)
+        select, below = windowed(select, below)
+        if not select.distinct:
+            return projection(select, below)
+        cut = _Cut(replace(select, items=tuple(expand(select.items, below))), below)
     if groups_by_unit(cut.named_keys(), below):
         if select.sets:
             raise NotAllowed(
@@ -157,8 +167,23 @@ def _inside(select: q.Select, catalogue: Catalogue, share: int) -> SplitQuery | 
                 place=select.place,
             )
         question = cut.question()
-        return compile_per_unit(question.keys, question.aggregates, question.view, question.where, below)
+        asked = replace(select, keys=question.keys, where=question.where)
+        aggregates, rows = picked(asked, question.aggregates, below) or (question.aggregates, None)
+        where = question.where if rows is None else None
+        folded = compile_per_unit(question.keys, aggregates, question.view, where, rows or below)
+        return projection(*windowed(question.view, folded))
     return cut.question()
+
+
+def is_answer(select: q.Select, catalogue: Catalogue) -> bool:
+    """Return True if a subquery that reads rows of units aggregates over units, and not within each. One that will be
+    refused is taken for an answer. The work of finding out is that of compiling, and not counted twice.
+    """
+    with limited_work():
+        try:
+            return _inside(select, catalogue, 1).aggregated
+        except Refusal:
+            return True
 
 
 def _side(source: q.Origin, how: How, catalogue: Catalogue, share: int) -> JoinOperand:
@@ -168,13 +193,28 @@ def _side(source: q.Origin, how: How, catalogue: Catalogue, share: int) -> JoinO
 
 
 def _scanned(source: q.Source, catalogue: Catalogue, share: int) -> RelationShape:
-    return scanned(source, catalogue)
+    return owned(scanned(source, catalogue), catalogue, source)
 
 
 def _united(source: q.Union, catalogue: Catalogue, share: int) -> RelationShape:
+    if source.how != "union all":
+        raise NotAllowed(
+            f"{source.how.upper()} {'without ALL ' * (source.how == 'union')}would compare rows of different units.",
+            code="people-compared",
+            instead="write UNION ALL",
+            place=source.place,
+        )
     each_share = share * max(sum(map(_meet, source.parts)), 1)
-    parts = [_inside(each, catalogue, each_share) for each in source.parts]
-    return union_all(source, [each.unit_rows(part.place) for each, part in zip(parts, source.parts, strict=True)])
+    found: dict[int, RelationShape] = {}
+    parts = list(source.parts)
+    for n in sorted(range(len(parts)), key=lambda n: sum(_is_null(item.what) for item in parts[n].items)):
+        parts[n] = typed_nulls(parts[n], list(found.values()))
+        found[n] = _inside(parts[n], catalogue, each_share).unit_rows(parts[n].place)
+    return union_all(source, [found[n] for n in range(len(parts))])
+
+
+def _is_null(what: q.Expression) -> bool:
+    return what.is_constant and what.literal is None
 
 
 SIDES: dict[type[q.Origin], Callable[..., SplitQuery | RelationShape]] = {
@@ -186,9 +226,16 @@ SIDES: dict[type[q.Origin], Callable[..., SplitQuery | RelationShape]] = {
 
 def _more(joined: q.Joined, before: list[JoinOperand], catalogue: Catalogue, share: int) -> JoinOperand:
     """Compile one more joined table, with its conditions of ON or USING."""
+    if joined.how in ("right", "full"):
+        raise NotAllowed(
+            "only JOIN and LEFT JOIN are supported.",
+            code="not-answered",
+            instead="write JOIN … ON …, the people's table first",
+            place=joined.place,
+        )
     side = _side(joined.source, "left" if joined.how == "left" else "inner", catalogue, share)
     side = replace(side, mark=f"\x01{len(before)}")
-    on = tuple(q.conjuncts(joined.on))
+    on = tuple(q.conjuncts(factored(joined.on)))
     for name in joined.using:
         there = [each for each in before if _has(each, name) and name.lower() not in each.shared]
         if not there or not _has(side, name):
@@ -235,7 +282,7 @@ def _test(what: q.Expression, catalogue: Catalogue, share: int) -> JoinOperand |
     how: How = "anti" if negated else "semi"
     select = inner.select
     if inner.of is None:
-        one = type(select.source) in (q.Source, q.Select)
+        one = type(select.source) in (q.Source, q.Select, q.Union)
         plain = one and not select.keys and not select.having
         cut = select.limit is not None or select.offset is not None or select.qualify is not None
         if not plain or cut or any(item.what.aggregates for item in select.items):
@@ -428,6 +475,10 @@ class _Cut:
             order=self._order(what.order),
         )
 
+    def _kept(self, what: q.Expression, here: q.Expression) -> q.Expression:
+        """Return a subquery above the aggregation as it is: `compose` compiles what it asks."""
+        return what
+
     def _star(self, what: q.Star, here: q.Expression) -> q.Expression:
         raise NotUnderstood(
             "`*` stands in COUNT(*) only.", code="wrong-expression", instead="write COUNT(*)", place=what.place
@@ -470,4 +521,6 @@ class _Cut:
         q.Window: _window,
         q.Name: _named,
         q.Star: _star,
+        q.Exists: _kept,
+        q.Subquery: _kept,
     }

@@ -25,6 +25,9 @@ class Merge:
     keys: tuple[tuple[Value, ...], ...]  # of the rows; None where a key is added up
     groups: NDArray[np.int64]
     rows: NDArray[np.int64]
+    added: tuple[tuple[bool, ...], ...] | None = (
+        None  # of each row, which keys are added up; None: those without a value
+    )
 
     @property
     def cells(self) -> NDArray[np.int64]:

@@ -18,18 +18,20 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from discreet.core.contribution import Setting
 from discreet.core.laws.law import Integers, Law, Spread
 from discreet.core.values.kinds import Kind
 from discreet.plan.estimates.estimator import Estimator, Floats
 from discreet.plan.estimates.linear import noise_text
 from discreet.plan.estimates.ratio import Average, Weights, weighted
 
-__all__ = ["Correlation", "Covariance", "Slope", "Variance"]
+__all__ = ["Correlation", "Covariance", "Shape", "Slope", "Variance"]
 
+LEAST_SPREAD = 1e-12  # the variance of values scaled to [0, 1] below which they are taken for equal
 NUISANCE = Fraction(1, 20)  # of the error probability: for nuisance parameters, the means and spreads
 Range = tuple[Floats, Floats]  # the least and the most, group by group
 
@@ -226,6 +228,55 @@ class Variance(_Quotient):
             return None
         spread = float(noise.radii(np.array([[1.0]]), confidence)[0])
         return min(self.possible[1], spread / float(self.mean.whole * rows) * self.mean.width**2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape(Estimator[Law]):
+    """The skewness or the excess kurtosis of a sample, as DuckDB corrects them for its size; zero where there is none.
+
+    They are quotients of products of several noisy sums, of which no interval is known. Neither changes when values are
+    scaled to [0, 1], so it is read from the powers of scaled values.
+    """
+
+    kind: Kind = "real"
+    possible: tuple[float, float] = (-math.inf, math.inf)
+    has_interval: ClassVar[bool] = False
+
+    mean: Average
+    powers: tuple[Weights, ...]  # from the second on
+
+    @property
+    def clamped(self) -> str:  # type: ignore[override]
+        return self.mean.clamped
+
+    def noise_text(self, law: Law) -> str:
+        return noise_text(law, len(self.powers[0]), 1 / float(self.mean.whole))
+
+    def remark(self, law: Law, setting: Setting, confidence: Fraction) -> str | None:
+        return "No margin is known of a skewness or a kurtosis: many rows are needed for either."
+
+    def ends(self, noise: Spread, parts: Integers, confidence: Fraction) -> Range:
+        groups = parts.shape[1]
+        return np.full(groups, -np.inf), np.full(groups, np.inf)
+
+    def values(self, noise: Spread, parts: Integers) -> list[Any]:
+        order = len(self.powers) + 1  # 3 for skewness, 4 for kurtosis
+        count = weighted(self.mean.all, parts) / float(self.mean.whole)
+        n = np.maximum(count, float(order))
+        raw = [weighted(each, parts) / float(self.mean.whole) / n for each in (self.mean.top, *self.powers)]
+        mean, square, cube = raw[:3]
+        spread = square - mean**2
+        there = (count > order - 0.5) & (spread > LEAST_SPREAD)
+        spread = np.where(there, spread, 1.0)
+        with np.errstate(all="ignore"):
+            if order == 3:
+                third = cube - 3 * square * mean + 2 * mean**3
+                found = np.sqrt(n * (n - 1)) / np.maximum(n - 2, 0.5) * third / spread**1.5
+            else:
+                fourth = raw[3] - 4 * cube * mean + 6 * square * mean**2 - 3 * mean**4
+                top = (n - 1) * ((n + 1) * fourth / spread**2 - 3 * (n - 1))
+                found = top / np.maximum((n - 2) * (n - 3), 0.5)
+        return list(np.where(there & np.isfinite(found), found, 0.0).tolist())
 
 
 @dataclass(frozen=True, kw_only=True)

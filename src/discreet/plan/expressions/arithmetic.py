@@ -159,6 +159,6 @@ ARITHMETIC: tuple[Function, ...] = (
            doc=Doc("Numbers", "LOG2(x)", "the logarithm to the base 2")),
     _entry("exp", "Exp", arithmetic(box.exponential, "real"), "exp({0})", above=Above(margin=margins.monotone(np.exp)),
            doc=Doc("Numbers", "EXP(y)", "e to this power")),
-    _entry("power", "Pow", _power, "pow({0}, {1})", slots=BINARY, nan="makes", times=2,
+    _entry("power", "Pow", _power, "pow({0} + 0, {1})", slots=BINARY, nan="makes", times=2,
            doc=Doc("Numbers", "POWER(x, 2)", "`x` to this power")),
 )  # fmt: skip

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from discreet.core.values.kinds import WORDS, Kind
 from discreet.errors import NotUnderstood
-from discreet.kernel.expressions import Apply, Bounds, Domain, Typed
+from discreet.kernel.expressions import Apply, Bounds, Domain, Literal, Tree, Typed
 from discreet.plan.expressions import intervals as box
 from discreet.plan.expressions import margins
 from discreet.plan.expressions.arithmetic import same
@@ -27,7 +27,16 @@ from discreet.plan.expressions.function import (
     Spelling,
     first,
 )
-from discreet.plan.expressions.rules import COMPUTED, applied, constant_number, require_kinds, require_numbers
+from discreet.plan.expressions.rules import (
+    COMPUTED,
+    EXACT,
+    applied,
+    constant_number,
+    listed_values,
+    require_kinds,
+    require_numbers,
+    small,
+)
 from discreet.sql import query as q
 from discreet.sql.spelling import case
 from discreet.sql.types import STORED
@@ -77,19 +86,20 @@ def _between(what: q.Call, arguments: list[Typed]) -> Typed:
 
 
 def _in(what: q.Call, arguments: list[Typed]) -> Typed:
-    if len(arguments) > 2001 or not all(map(_written, what.arguments[1:])):
+    strange = [n for n, each in enumerate(arguments) if n and not _written(each.tree)]
+    if len(arguments) > 2001 or strange:
         raise NotUnderstood(
             "IN takes at most 2,000 constants.",
             code="too-large",
             instead="write IN ('a', 'b')",
-            place=what.arguments[-1].place,
+            place=what.arguments[strange[0] if strange else -1].place,
         )
     return _compare(what, arguments)
 
 
-def _written(each: q.Expression) -> bool:
-    """Return True for a constant, which may have a sign."""
-    return each.is_constant or any(inner.is_constant for inner in each.operands("negative"))
+def _written(tree: Tree) -> bool:
+    """Return True for a constant, which may have a sign, or be computed of constants: 1999 + 1."""
+    return tree.is_constant or any(inner.is_constant for inner in tree.operands("negative"))
 
 
 def _is(what: q.Call, arguments: list[Typed]) -> Typed:
@@ -210,6 +220,8 @@ def _most(which: Callable[[list[Fraction]], Fraction], ends: list[Fraction | Non
 
 def _cast(what: q.Call, arguments: list[Typed]) -> Typed:
     inner, kind = arguments[0], what.arguments[1].literal
+    if kind == "decimal":
+        return _cast_decimal(what, inner)
     if kind in MOMENTS or inner.kind in MOMENTS:
         return cast_moment(what, inner, str(kind))
     bounds = inner.bounds if kind in COMPUTED else None
@@ -218,6 +230,33 @@ def _cast(what: q.Call, arguments: list[Typed]) -> Typed:
     if inner.kind == "boolean" and kind in COMPUTED:
         bounds = (Fraction(0), Fraction(1))
     return applied(what, arguments[:1], kind, bounds)
+
+
+def _cast_decimal(what: q.Call, inner: Typed) -> Typed:
+    """Type CAST(x AS DECIMAL(p, s)): rounded to s digits after the point, and NULL if there are more than p - s before.
+
+    A number has at most 15 digits after the point here, as doubles have no more.
+    """
+    whole, digits = (int(each.literal) for each in what.arguments[2:])
+    step, limit = Fraction(10) ** -digits, Fraction(10) ** (whole - digits)
+    real = q.Call(function="cast", arguments=(what.arguments[0], q.Constant(value="real", place=what.place)),
+                  place=what.place)  # fmt: skip
+    number = _cast(real, [inner])
+    kind: Kind = "real" if digits else "integer"
+    bounds = number.bounds and box.rounded(number.bounds, box.nearest, step)
+    constant = constant_number(inner)
+    if constant is not None and bounds is not None and abs(bounds[0]) < limit:
+        value = bounds[0]
+        return Typed(tree=Literal(value=value if digits else int(value)), kind=kind, bounds=bounds)
+    tree: Tree = Apply(function="round", arguments=(number.tree, Literal(value=digits)), kind=kind)
+    if bounds is None or max(map(abs, bounds)) >= limit:
+        size = Apply(function="abs", arguments=(tree,), kind=kind)
+        fits = Apply(function="<", arguments=(size, Literal(value=int(limit))), kind="boolean")
+        tree = Apply(function="case", arguments=(fits, tree), kind=kind)
+        bounds = bounds and (max(bounds[0], -limit), min(bounds[1], limit))
+    exact = bounds is not None and max(map(abs, bounds)) / step < EXACT
+    return Typed(tree=tree, kind=kind, bounds=bounds, step=step if exact else None,
+                 domain=small(listed_values(kind, bounds)))  # fmt: skip
 
 
 def _grouping(what: q.Call, arguments: list[Typed]) -> Typed:
@@ -248,7 +287,9 @@ def _of_branches(what: q.Call, sizes: list[int]) -> int:
     return max(sizes[1::2] + (sizes[-1:] if len(sizes) % 2 else []), default=PLAIN)
 
 
-def _cast_above(value: str, kind: str) -> str:
+def _cast_above(value: str, kind: str, *digits: str) -> str:
+    if digits:
+        return f"CAST(TRY_CAST({value} AS DECIMAL({', '.join(digits)})) AS DOUBLE)"
     return f"TRY_CAST({value} AS {STORED[kind.strip(chr(39))]})"
 
 
@@ -300,7 +341,8 @@ CONDITIONS: tuple[Function, ...] = (
         name="cast", rule=_cast, spelling=Spelling(text="{0}", reads="cast", times=2),
         above=Above(text=_cast_above, margin=margins.rounded, letters=lambda what, sizes: max(PLAIN, *sizes[:1])),
         doc=Doc("Choices", "CAST(s AS INT) ; TRY_CAST(s AS INT) ; s::INT",
-                "another type: INT, DOUBLE, TEXT, DATE, TIMESTAMP, BOOLEAN; NULL where it cannot be read so"),
+                "another type: INT, DOUBLE, DECIMAL(p, s), TEXT, DATE, TIMESTAMP, BOOLEAN; NULL where it cannot be "
+                "read so"),
     ),
     Function(name="grouping", node="Grouping", slots=("expressions",), rule=_grouping, spelling=Spelling(text="")),
 )  # fmt: skip

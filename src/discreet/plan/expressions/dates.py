@@ -21,7 +21,7 @@ from discreet.kernel.expressions import Apply, Bounds, Domain, Literal, Tree, Ty
 from discreet.plan.expressions import intervals as box
 from discreet.plan.expressions import margins
 from discreet.plan.expressions.arithmetic import difference_of, negated, sum_of
-from discreet.plan.expressions.function import BINARY, Above, Doc, Function, Rule, Spelling
+from discreet.plan.expressions.function import BINARY, PLAIN, Above, Doc, Function, Rule, Spelling
 from discreet.plan.expressions.rules import applied, constant_number, distinct, listed_values
 from discreet.sql import query as q
 from discreet.sql.types import MAX_VALUES
@@ -221,6 +221,15 @@ def _named(names: Callable[[date], str], every: list[str]) -> Rule:
 
 
 # ── from one to another ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _strftime(what: q.Call, arguments: list[Typed]) -> Typed:
+    """Type STRFTIME, of a constant format; of dates that are few, all texts that it can be."""
+    said, value = what.arguments[0].literal, _moment(what, arguments[1], what.arguments[1])
+    found = applied(what, [arguments[0], value], "text")
+    if value.kind == "timestamp" and any(each[1:] in calendar.TIMED for each in calendar.format_parts(said) or ()):
+        return found
+    return replace(found, domain=_of_days(value, lambda day: calendar.formatted(said, day.year, day)))
 
 
 def _plus(what: q.Call, arguments: list[Typed]) -> Typed:
@@ -426,6 +435,12 @@ DATES: tuple[Function, ...] = (
         name="dayname", node="Dayname", rule=_named(lambda day: calendar.WEEK[day.weekday()], calendar.WEEK),
         spelling=Spelling(text="dayname({0})", reads="dates"),
         doc=Doc(SECTION, "DAYNAME(day)", "the name of its day of the week"),
+    ),
+    Function(
+        name="strftime", rule=_strftime, spelling=Spelling(text="strftime({1}, {0})", reads="dates"),
+        above=Above(text="strftime({1}, {0})", letters=lambda what, sizes: 10 * max(PLAIN, *sizes[:1])),
+        doc=Doc(SECTION, "STRFTIME(day, '%Y-%m')", "as text, by a constant format of `%Y %y %m %d %j %B %b %A %a %u "
+                "%w`, the time `%H %I %p %M %S`, and `%%`"),
     ),
     _inside_only("days from", "CAST(({1}) - ({0}) AS {double})"),
     _inside_only("day number", "(CAST(({0}) - {first_day} AS {bigint}) + 1)"),

@@ -30,7 +30,8 @@ Box = tuple[NDArray[np.float64], NDArray[np.float64]]  # an interval for each ro
 Margin = Callable[[Sequence[q.Expression], Sequence[Box | None]], Box | None]
 Letters = Callable[[q.Call, list[int]], int]
 Text = str | Callable[..., str]  # a template of the arguments, {0}, {1}, {all}, {rest}, and of the dialect's words
-Reads = Literal["plain", "numbers", "values", "compared", "dates", "cast", "texts", "short", "searched", "replaced"]
+Reads = Literal["plain", "numbers", "values", "compared", "dates", "cast", "texts", "short", "searched", "replaced",
+                "rewritten"]  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

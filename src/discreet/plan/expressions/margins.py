@@ -68,6 +68,8 @@ def rounded(arguments: Sequence[q.Expression], boxes: Sequence[Box | None]) -> B
         return None
     if value == "real":
         return inner
+    if value == "decimal":
+        value = arguments[3].literal
     if value == "integer":
         return np.floor(inner[0]), np.ceil(inner[1])
     if type(value) is not int or abs(value) > 15:

@@ -18,6 +18,7 @@ from discreet.sql.types import MAX_VALUES
 
 __all__ = [
     "COMPUTED",
+    "EXACT",
     "MAX_TRIED",
     "applied",
     "constant_number",

@@ -12,9 +12,10 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.core.values.kinds import Kind
+from discreet.core.values.patterns import extracted, read_pattern, references, replaced
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.kernel.expressions import Domain, Typed
-from discreet.kernel.types import MAX_PATTERN, SEARCHED, is_fast_pattern
+from discreet.kernel.types import MAX_EXPRESSION, MAX_PATTERN, SEARCHED, is_fast_pattern, most_letters
 from discreet.plan.expressions.function import (
     BINARY,
     PLAIN,
@@ -33,9 +34,11 @@ from discreet.plan.expressions.rules import applied, image, require_argument, re
 from discreet.sql import query as q
 from discreet.sql.types import MAX_VALUE_CHARS
 
-__all__ = ["STRINGS"]
+__all__ = ["MAX_EXPRESSION", "STRINGS", "pattern_problem"]
 
 MAX_JOINED = 40  # nodes of a text that is put together
+READ = 1999  # bytes of a text that STRLEN counts, at most
+MAX_FOLLOWED = 300_000  # steps of a regular expression that are followed to list its values
 PADDED = 1000  # letters that a text is made to have at most
 Python = Callable[..., Any]
 
@@ -93,6 +96,45 @@ def _like(what: q.Call, arguments: list[Typed]) -> Typed:
             place=what.arguments[1].place,
         )
     return applied(what, arguments, "boolean")
+
+
+def pattern_problem(
+    pattern: str, put: str | None = None, group: int = 0, *, every: bool = False, longest: int = MAX_PATTERN
+) -> str:
+    """Return why a regular expression, or what is put in the place of its matches, is not supported; `` if it is."""
+    if len(pattern) > longest or len(put or "") > MAX_PATTERN:
+        return f"it has more than {MAX_PATTERN} letters"
+    try:
+        found = read_pattern(pattern)
+        groups = [each for each in references(put or "") if isinstance(each, int)]
+    except ValueError as problem:
+        return str(problem)
+    if not 0 <= max((group, *groups)) <= found.groups:
+        return f"it has {found.groups} groups"
+    return "with 'g', what it matches has at least one letter" if every and not found.least else ""
+
+
+def _expression(python: Python | None = None, kind: Kind = "text") -> Rule:
+    """Return the rule of a function of a text and a regular expression, which the parser has read."""
+
+    def rule(what: q.Call, arguments: list[Typed]) -> Typed:
+        require_kinds(replace(what, arguments=what.arguments[:1]), arguments[:1], ("text",), "text")
+        letters = sum(len(str(each)) + 1 for each in arguments[0].domain or ())
+        few = letters * read_pattern(arguments[1].tree.literal).steps <= MAX_FOLLOWED
+        return _made(what, arguments, python if few else None, kind)
+
+    return rule
+
+
+def _size(python: Python) -> Rule:
+    """Return the rule of LENGTH and STRLEN, which are at most what is read of a text."""
+
+    def rule(what: q.Call, arguments: list[Typed]) -> Typed:
+        found = _text(python, "integer")(what, arguments)
+        most = READ if what.function == "strlen" else most_letters(arguments[0].tree)
+        return found if found.bounds else replace(found, bounds=(Fraction(0), Fraction(most)))
+
+    return rule
 
 
 def _joined(python: Python | None = None) -> Rule:
@@ -245,8 +287,12 @@ STRINGS: tuple[Function, ...] = (
            above="({0} || {1})", letters=_together, doc=Doc("Operators", "s || '!'", "two texts joined")),
     _entry("lower", "Lower", _text(str.lower), doc=Doc("Texts", "LOWER(s)", "in small letters")),
     _entry("upper", "Upper", _text(str.upper), doc=Doc("Texts", "UPPER(s)", "in capitals")),
-    _entry("length", "Length", _text(len, "integer"), "CAST(length({0}) AS {double})", letters=None,
+    _entry("length", "Length", _size(len), "CAST(length({0}) AS {double})", letters=None,
            doc=Doc("Texts", "LENGTH(s)", "how many letters")),
+    _entry("strlen", "", _size(lambda text: min(len(text.encode()), READ)),
+           "CAST(CASE WHEN strlen({0}) > 1999 THEN 1999 ELSE strlen({0}) END AS {double})", letters=None, times=2,
+           above="strlen({0})",
+           doc=Doc("Texts", "STRLEN(s)", "how many bytes, at most 1,999")),
     _entry("trim", "", _trim(lambda text, letters=" ": text.strip(letters)),
            doc=Doc("Texts", "TRIM(s)", "without spaces at both ends; `TRIM(s, 'x')` takes away others")),
     _entry("ltrim", "", _trim(lambda text, letters=" ": text.lstrip(letters)),
@@ -261,6 +307,14 @@ STRINGS: tuple[Function, ...] = (
            doc=Doc("Texts", "SUBSTRING(s, 1, 2)", "so many letters from a place, counted from 1")),
     _entry("replace", "Replace", _replace, slots=("this", "expression", "replacement"), reads="replaced", grows="fills",
            letters=_replaced, doc=Doc("Texts", "REPLACE(s, 'a', 'b')", "one text in place of another")),
+    _entry("regexp_matches", "", _expression(kind="boolean"), reads="searched", letters=None,
+           doc=Doc("Texts", "REGEXP_MATCHES(s, '^a[0-9]+') ; s ~ '^a'", "whether a part of it fits a regular "
+                   "expression; `REGEXP_FULL_MATCH` and `SIMILAR TO`: whether all of it does")),
+    _entry("regexp_extract", "", _expression(extracted), reads="searched",
+           doc=Doc("Texts", "REGEXP_EXTRACT(s, '([a-z]+)-', 1)", "the first part that fits, or a group of it")),
+    _entry("regexp_replace", "", _expression(replaced), reads="rewritten", grows="fills", letters=_replaced,
+           doc=Doc("Texts", "REGEXP_REPLACE(s, '^www[.]', '') ; REGEXP_REPLACE(s, '(a)(b)', '\\2\\1', 'g')",
+                   "the first part that fits replaced, or with 'g' each of them; `\\1` is a group of it")),
     _entry("split_part", "SplitPart", _split, slots=("this", "delimiter", "part_index"), times=2,
            doc=Doc("Texts", "SPLIT_PART(s, '-', 1)", "a part between delimiters, counted from 1")),
     _entry("lpad", "", _pad(lambda text, n, fill: _padded(text, n, fill, left=True)), grows="fills", letters=_filled,

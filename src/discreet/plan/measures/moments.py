@@ -1,4 +1,4 @@
-"""Moments of one or two expressions: what VAR, STDDEV, COVAR, CORR and REGR_SLOPE read.
+"""Moments of one or two expressions: what VAR, STDDEV, SKEWNESS, KURTOSIS, COVAR, CORR and REGR_SLOPE read.
 
 Write t for a value scaled to [0, 1]. The Bernstein polynomials of degree two, (1 - t)², 2t(1 - t) and t², are not
 negative and add up to one, whatever t is. So a row that adds them to three sums adds exactly one in ℓ1, as it does to a
@@ -30,7 +30,7 @@ from discreet.kernel.exact_data import Form, RowSums, Steps
 from discreet.kernel.expressions import Tree
 from discreet.plan.estimates.estimator import Estimator
 from discreet.plan.estimates.linear import LinearEstimator
-from discreet.plan.estimates.moments import Correlation, Covariance, Slope, Variance
+from discreet.plan.estimates.moments import Correlation, Covariance, Shape, Slope, Variance
 from discreet.plan.estimates.ratio import Average
 from discreet.plan.measures.measure import MAX_STEPS, Noised
 from discreet.plan.measures.statistic import Statistic
@@ -39,6 +39,7 @@ __all__ = ["Moments"]
 
 ROW_VALUE_BITS = 30  # bits of what one row adds, in grains
 MAX_ROW_VALUE = 1 << 62  # what one row adds at most: so many rows as there are, times a cap, still fit 128 bits
+SHAPES = {"skewness": 3, "kurtosis": 4}  # and the power of values that each reads
 Weights = tuple[Fraction, ...]
 
 
@@ -58,7 +59,7 @@ class Moments(Noised):
         sizes = {len(self.of), len(self.low), len(self.high), len(self.step), len(self.degree)}
         if (
             sizes not in ({1}, {2})
-            or not {1, 2} >= set(self.degree)
+            or not set(self.degree) <= ({1, 2, 3, 4} if len(self.of) == 1 else {1, 2})
             or not all(-MAX_STEPS <= a < b <= MAX_STEPS for a, b in zip(self.low, self.high, strict=True))
             or self.whole > MAX_ROW_VALUE
         ):
@@ -144,8 +145,10 @@ class Moments(Noised):
         function = statistic.name
         if function in ("rows", "present"):
             return function == "present" or self.missing
+        if len(self.of) == 1 and function in SHAPES:
+            return self.degree[0] >= SHAPES[function] or self.widths == (1,)
         if len(self.of) == 1:
-            return function in ("sum", "avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop")
+            return function in ("sum", "sum plus", "avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop")
         needed = {"covar_samp": (1, 1), "covar_pop": (1, 1), "regr_slope": (1, 2), "corr": (2, 2)}.get(function, (9, 9))
         return all(mine >= least for mine, least in zip(self.degree, needed, strict=True))
 
@@ -156,13 +159,15 @@ class Moments(Noised):
             return LinearEstimator(
                 weights=self._padded([one] * len(self.corners), one if function == "rows" else 0), unit=one
             )
-        if function == "sum":
-            low, high = self.low[0] * self.step[0], self.high[0] * self.step[0]
+        if function in ("sum", "sum plus"):
+            more = statistic.at or Fraction(0)
+            low, high = self.low[0] * self.step[0] + more, self.high[0] * self.step[0] + more
             weights = [(low + t * (high - low)) / self.row for t in self._weights((1,))]
             possible = (0.0 if low >= 0 else -math.inf), (0.0 if high <= 0 else math.inf)
             unit = max(abs(low), abs(high)) / self.row
             return LinearEstimator(
-                weights=self._padded(weights), unit=unit, whole=self.step[0].denominator == 1, possible=possible,
+                weights=self._padded(weights), unit=unit, whole=(self.step[0].denominator, more.denominator) == (1, 1),
+                possible=possible,
                 clamped=self._clamped,
             )  # fmt: skip
         if function == "avg":
@@ -172,6 +177,9 @@ class Moments(Noised):
             return Variance(
                 mean=self._means[0], square=square, sample=function.endswith("samp"), root=function.startswith("stddev")
             )
+        if function in SHAPES:
+            powers = tuple(self._padded(self._weights((power,))) for power in range(2, SHAPES[function] + 1))
+            return Shape(mean=self._means[0], powers=powers)
         cross = self._padded(self._weights((1, 1)))
         if function in ("covar_samp", "covar_pop"):
             return Covariance(means=self._means, cross=cross, sample=function == "covar_samp")

@@ -12,8 +12,9 @@ __all__ = ["ROWS", "UNITS", "Statistic"]
 class Statistic:
     """A number by its name: "rows", "present", "units", "sum", "avg", "var_samp", "distinct", "mode", "least", ….
 
-    A "quantile", and the "low" and the "high" end of an interval around one, are `at` a share of the rows. A count of
-    "regions" says by a letter for each of them, 1 or 0, whether it is among those that are counted.
+    A "sum plus" is the sum of values that are each larger by `at`. A "quantile", and the "low" and the "high" end of an
+    interval around one, are `at` a share of the rows. A count of "regions" says by a letter for each of them, 1 or 0,
+    whether it is among those that are counted.
     """
 
     name: str

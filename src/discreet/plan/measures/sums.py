@@ -157,7 +157,8 @@ class Sums(Noised):
     # ── readings ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def can_answer(self, statistic: Statistic) -> bool:
-        wanted = {"rows": {"rows", "missing"}, "present": {"present", "low"}, "sum": {"sum", "low"}, "avg": {"low"}}
+        wanted = {"rows": {"rows", "missing"}, "present": {"present", "low"}, "sum": {"sum", "low"}, "avg": {"low"},
+                  "sum plus": {"low"}}  # fmt: skip
         return bool(wanted.get(statistic.name, {statistic.name}) & set(self.parts))
 
     def _estimator(self, statistic: Statistic) -> Estimator[Law]:
@@ -169,12 +170,13 @@ class Sums(Noised):
 
     def linear(self, statistic: Statistic) -> LinearEstimator:
         """Return the estimator of a count or a sum."""
-        if statistic.name == "sum":
-            low, high = self.low * self.step, self.high * self.step
+        if statistic.name in ("sum", "sum plus"):
+            more = statistic.at or Fraction(0)
+            low, high = self.low * self.step + more, self.high * self.step + more
             least, most = (0.0 if low >= 0 else -math.inf), (0.0 if high <= 0 else math.inf)
             return LinearEstimator(
-                weights=self._summing(), unit=self.step, whole=self.step.denominator == 1, possible=(least, most),
-                clamped=self._clamped,
+                weights=self._summing(more), unit=self.step, whole=(self.step.denominator, more.denominator) == (1, 1),
+                possible=(least, most), clamped=self._clamped,
             )  # fmt: skip
         counted = set(self.parts) - ({"missing"} if statistic.name == "present" else set())
         one = Fraction(1, self.whole)
@@ -185,8 +187,9 @@ class Sums(Noised):
     def _clamped(self) -> str:
         return f"{show(self.low * self.step)} to {show(self.high * self.step)}" if self.summed else "–"
 
-    def _summing(self) -> tuple[Fraction, ...]:
-        each = {"sum": self.step, "low": self.low * self.step / self.whole, "high": self.high * self.step / self.whole}
+    def _summing(self, more: Fraction) -> tuple[Fraction, ...]:
+        ends = {"low": self.low * self.step + more, "high": self.high * self.step + more}
+        each = {"sum": self.step} | {part: end / self.whole for part, end in ends.items()}
         return tuple(each.get(part, Fraction(0)) for part in self.parts)
 
 

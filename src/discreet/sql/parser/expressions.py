@@ -14,15 +14,24 @@ from discreet.errors import NotAllowed, NotUnderstood, Place, Refusal
 from discreet.numerals import rational
 from discreet.plan.expressions.functions import BY_NODE
 from discreet.sql import query as q
-from discreet.sql.allowlist import AGGREGATES, FLAGS, INSTEAD, PARTS, QUANTILES, TWO, WINDOWS
+from discreet.sql.allowlist import AGGREGATES, FLAGS, INSTEAD, ORDERED, PARTS, QUANTILES, TWO, WINDOWS
 from discreet.sql.parameters import Parameters
+from discreet.sql.parser.comparisons import tuples
 from discreet.sql.parser.functions import SPECIAL, filtered
+from discreet.sql.parser.special import similar_function
 from discreet.sql.positions import place
 
 __all__ = ["ExpressionParser"]
 
 MAX_NODES = 5_000  # of an expression, written out
 MAX_NESTING = 60  # levels of nesting
+UNKNOWN: dict[type[exp.Expression], str] = {  # what SQL calls that which is no function
+    exp.All: "a comparison with ALL (…)", exp.Any: "a comparison with ANY (…)", exp.AtTimeZone: "AT TIME ZONE",
+    exp.BitwiseAnd: "the operator &", exp.BitwiseLeftShift: "the operator <<", exp.BitwiseNot: "the operator ~",
+    exp.BitwiseOr: "the operator |", exp.BitwiseRightShift: "the operator >>", exp.Bracket: "an element of a list",
+    exp.Glob: "GLOB", exp.Tuple: "a tuple that is not compared",
+}  # fmt: skip
+COMPARED = (exp.EQ, exp.NEQ, exp.In)  # what tuples may be compared by
 DIGITS = 60  # of a number
 MAX_EXPONENT = 400  # the largest exponent of ten of a number
 MAX_NUMBER = 10**40
@@ -96,8 +105,9 @@ class ExpressionParser(ABC):
             return self._constant(node)
         if kind is exp.Case:
             return self._case(node, deeper)
-        if kind in SPECIAL:
-            return SPECIAL[kind](self, node, deeper)
+        special = tuples if kind in COMPARED and isinstance(node.this, exp.Tuple) else SPECIAL.get(kind)
+        if special is not None:
+            return special(self, node, deeper)
         if kind is exp.Window:
             return self._window(node, deeper)
         if kind is exp.WithinGroup:
@@ -106,8 +116,8 @@ class ExpressionParser(ABC):
             return self._aggregate(node, deeper)
         if kind in (exp.And, exp.Or):
             return self._chain(node, deeper)
-        if kind is exp.Exists or (kind is exp.In and node.args.get("query") is not None):
-            return self.exists(node, deeper)
+        if kind in (exp.Subquery, exp.Exists) or (kind is exp.In and node.args.get("query") is not None):
+            return self.subquery(node) if kind is exp.Subquery else self.exists(node, deeper)
         if (function := BY_NODE.get(kind.__name__)) is not None:
             negated = ("negate",) if node.args.get("negate") else ()  # NOT LIKE is one node
             call = q.Call(
@@ -122,12 +132,16 @@ class ExpressionParser(ABC):
     def exists(self, node: Any, depth: int) -> q.Exists:
         """Parse EXISTS (SELECT …), or … IN (SELECT …)."""
 
+    @abstractmethod
+    def subquery(self, node: Any) -> q.Subquery:
+        """Parse (SELECT …) that stands for a value."""
+
     def _unknown(self, node: Any) -> Refusal:
         if isinstance(node, (exp.Select, exp.Subquery, exp.Exists)):
             return self.refuse(
                 node,
-                "a subquery in an expression is not supported.",
-                "ask it as a question of its own",
+                "a scalar subquery, a SELECT inside an expression, is not supported.",
+                "ask it as a question of its own, and write its number here",
                 code="not-answered",
             )
         at = self.place(node)
@@ -135,12 +149,12 @@ class ExpressionParser(ABC):
         if called and isinstance(node, (exp.Func, exp.IgnoreNulls)):
             said = f"`{called[1].upper()}` is not a supported function."
             return self.refuse(
-                node, said, INSTEAD.get(called[1].lower(), "docs/sql.md lists those that are"), code="unknown-function"
+                node, said, INSTEAD.get(called[1].lower()) or similar_function(called[1]), code="unknown-function"
             )
         return self.refuse(
             node,
-            "this kind of expression is not supported.",
-            "docs/sql.md lists those",
+            f"{UNKNOWN.get(type(node), 'this kind of expression')} is not supported.",
+            "docs/sql.md lists the operators and functions that are",
             code="not-answered",
         )
 
@@ -240,6 +254,13 @@ class ExpressionParser(ABC):
                     "write COUNT(*) FILTER (WHERE …)",
                     code="wrong-expression",
                 )
+            if over.function in ("first", "last"):
+                raise self.refuse(
+                    node,
+                    f"FILTER after {over.function.upper()} is not supported.",
+                    "write ANY_VALUE(x ORDER BY …) FILTER (WHERE …)",
+                    code="not-answered",
+                )
             return filtered(self, node, over, depth)
         name, inner = AGGREGATES[type(node)], node.this
         second = ("expression",) if name in TWO else ("expression", "quantile") if name in QUANTILES else ()
@@ -267,6 +288,9 @@ class ExpressionParser(ABC):
                 code="wrong-expression",
             )
         more: tuple[q.Expression, ...] = ()
+        if name in ORDERED and isinstance(inner, exp.Order):
+            of, order = self.expression(inner.this, depth), exp.Order(expressions=inner.expressions)
+            return q.Aggregate(function=name, argument=of, order=self._order(order), place=where)
         if name in TWO:
             if node.expression is None:
                 said = f"{name.upper()} is of two columns."
@@ -320,15 +344,23 @@ class ExpressionParser(ABC):
         inner = node.this
         if type(inner) in AGGREGATES or isinstance(inner, exp.Filter):
             over = self._aggregate(inner, depth)
-            name = over.function
+            name = f"{over.function}_value" if over.function in ("first", "last") else over.function
             arguments: tuple[q.Expression, ...] = () if over.argument is None else (over.argument, *over.more)
-            if over.distinct:
+            if over.distinct or over.order:
+                clause = "DISTINCT" if over.distinct else "ORDER BY"
                 raise self.refuse(
-                    inner, "DISTINCT in a window function is not supported.", "leave DISTINCT out", code="not-answered"
+                    inner,
+                    f"{clause} in a window function is not supported.",
+                    f"leave {clause} out",
+                    code="not-answered",
                 )
         elif type(inner) in WINDOWS:
             name, slots = WINDOWS[type(inner)]
             arguments = self._arguments(inner, slots, depth)
+        elif isinstance(inner, exp.IgnoreNulls):
+            raise self.refuse(
+                inner, "IGNORE NULLS in a window function is not supported.", "leave it out", code="not-answered"
+            )
         else:
             raise self._unknown(inner)
         return q.Window(

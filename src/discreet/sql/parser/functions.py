@@ -2,44 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import date, datetime
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
 from sqlglot import exp
 
 from discreet.core.values.dates import Interval, interval, iso, midnight, whole_day
-from discreet.errors import NotAllowed, NotUnderstood, Place, Refusal
+from discreet.errors import NotUnderstood, Refusal
 from discreet.sql import query as q
 from discreet.sql.allowlist import INSTEAD, PARTS_OF_DATES
 from discreet.sql.multi_column import MAX_LISTED
+from discreet.sql.parser.comparisons import COMPARISONS
+from discreet.sql.parser.patterns import PATTERNS
+from discreet.sql.parser.special import FunctionParser, Special, call, refuse_large, similar_function
 from discreet.sql.types import TYPES
 
 __all__ = ["SPECIAL", "filtered"]
 
 MAX_BUCKETS = 10_000
-MAX_PARTS = 5_000  # of an expression, written out
-
-
-class FunctionParser(Protocol):
-    """The parser that reads the parts of a function."""
-
-    def expression(self, node: Any, depth: int = 0) -> q.Expression: ...
-    def place(self, node: Any) -> Place: ...
-    def refuse(
-        self, node: Any, reason: str, instead: str, kind: type[Refusal] = NotAllowed, *, code: str
-    ) -> Refusal: ...
-    def only(self, node: exp.Expression, *parts: str) -> None: ...
-    def share(self, node: Any, share: Any, *, descending: bool) -> q.Constant: ...
-
-
-Special = Callable[[FunctionParser, Any, int], q.Expression]
-
-
-def _call(reader: FunctionParser, node: Any, function: str, *arguments: q.Expression) -> q.Call:
-    return q.Call(function=function, arguments=arguments, place=reader.place(node))
+MAX_DECIMAL = 38
 
 
 def _unit(reader: FunctionParser, node: Any, unit: Any) -> q.Constant:
@@ -57,11 +40,13 @@ def cast(reader: FunctionParser, node: Any, depth: int) -> q.Expression:
     reader.only(node, "this", "to")
     target = node.args["to"]
     kind = TYPES.get(target.this.name if hasattr(target.this, "name") else "")
-    if kind is None or target.expressions:
+    digits = _decimal(reader, node) if target.is_type(exp.DType.DECIMAL) else ()
+    kind = "decimal" if digits else kind
+    if kind is None or (target.expressions and not digits):
         raise reader.refuse(
             node,
             "this type cannot be cast to.",
-            "cast to INT, DOUBLE, TEXT, DATE or TIMESTAMP",
+            "cast to INT, DOUBLE, DECIMAL(15, 2), TEXT, DATE or TIMESTAMP",
             code="not-answered",
         )
     inner = reader.expression(node.this, depth)
@@ -70,7 +55,23 @@ def cast(reader: FunctionParser, node: Any, depth: int) -> q.Expression:
         if value is None:
             raise reader.refuse(node, "this is no date.", "write DATE '2024-01-31'", NotUnderstood, code="not-a-date")
         return q.Constant(value=whole_day(value) if kind == "date" else midnight(value), place=reader.place(node))
-    return _call(reader, node, "cast", inner, q.Constant(value=kind, place=reader.place(node)))
+    more = [q.Constant(value=each, place=reader.place(node)) for each in (kind, *digits)]
+    return call(reader, node, "cast", inner, *more)
+
+
+def _decimal(reader: FunctionParser, node: Any) -> tuple[int, int]:
+    """Return how many digits DECIMAL(p, s) has in all, and after the point, of which doubles have at most 15."""
+    said = [each.this.name for each in node.args["to"].expressions]
+    whole, after = (int(each) if each.isdecimal() and len(each) < 3 else -1 for each in (*said, "0", "0")[:2])
+    if not 1 <= whole <= MAX_DECIMAL or not 0 <= after <= whole:
+        raise reader.refuse(
+            node,
+            f"DECIMAL(p, s) has p digits, at most {MAX_DECIMAL}, and s of them after the point.",
+            "write DECIMAL(15, 2)",
+            NotUnderstood,
+            code="wrong-expression",
+        )
+    return whole, min(after, 15)
 
 
 def _date(reader: FunctionParser, node: Any, depth: int) -> q.Expression:
@@ -105,13 +106,13 @@ def _negative(reader: FunctionParser, node: Any, depth: int) -> q.Expression:
     inner = reader.expression(node.this, depth)
     if isinstance(inner.literal, Interval):
         return q.Constant(value=-inner.literal, place=reader.place(node))
-    return _call(reader, node, "negative", inner)
+    return call(reader, node, "negative", inner)
 
 
 def _extract(reader: FunctionParser, node: Any, depth: int) -> q.Call:
     reader.only(node, "this", "expression")
     part = _unit(reader, node, node.this)
-    return _call(reader, node, "extract", part, reader.expression(node.expression, depth))
+    return call(reader, node, "extract", part, reader.expression(node.expression, depth))
 
 
 def _part(name: str) -> Special:
@@ -120,14 +121,14 @@ def _part(name: str) -> Special:
     def read(reader: FunctionParser, node: Any, depth: int) -> q.Call:
         reader.only(node, "this")
         part = q.Constant(value=name, place=reader.place(node))
-        return _call(reader, node, "extract", part, reader.expression(node.this, depth))
+        return call(reader, node, "extract", part, reader.expression(node.this, depth))
 
     return read
 
 
 def _trunc(reader: FunctionParser, node: Any, depth: int) -> q.Call:
     reader.only(node, "this", "unit")
-    return _call(
+    return call(
         reader, node, "date_trunc", _unit(reader, node, node.args.get("unit")), reader.expression(node.this, depth)
     )
 
@@ -136,13 +137,13 @@ def _diff(reader: FunctionParser, node: Any, depth: int) -> q.Call:
     """Parse DATE_DIFF('day', first, last)."""
     reader.only(node, "this", "expression", "unit", "date_part_boundary")
     first, last = reader.expression(node.expression, depth), reader.expression(node.this, depth)
-    return _call(reader, node, "date_diff", _unit(reader, node, node.args.get("unit")), first, last)
+    return call(reader, node, "date_diff", _unit(reader, node, node.args.get("unit")), first, last)
 
 
 def _add(reader: FunctionParser, node: Any, depth: int) -> q.Call:
     """Parse DATE_ADD(day, INTERVAL 1 MONTH)."""
     reader.only(node, "this", "expression")
-    return _call(reader, node, "+", reader.expression(node.this, depth), reader.expression(node.expression, depth))
+    return call(reader, node, "+", reader.expression(node.this, depth), reader.expression(node.expression, depth))
 
 
 def _now(reader: FunctionParser, node: Any, depth: int) -> q.Expression:
@@ -163,14 +164,14 @@ def _trim(reader: FunctionParser, node: Any, depth: int) -> q.Call:
     names = {"LEADING": "ltrim", "TRAILING": "rtrim"}
     parts = [part for part in (node.this, node.args.get("expression")) if part is not None]
     name = names.get(str(node.args.get("position")).upper(), "trim")
-    return _call(reader, node, name, *(reader.expression(each, depth) for each in parts))
+    return call(reader, node, name, *(reader.expression(each, depth) for each in parts))
 
 
 def _pad(reader: FunctionParser, node: Any, depth: int) -> q.Call:
     reader.only(node, "this", "expression", "fill_pattern", "is_left")
     parts = [node.this, node.expression, node.args.get("fill_pattern") or exp.Literal.string(" ")]
     name = "lpad" if node.args.get("is_left") else "rpad"
-    return _call(reader, node, name, *(reader.expression(each, depth) for each in parts))
+    return call(reader, node, name, *(reader.expression(each, depth) for each in parts))
 
 
 def _log(reader: FunctionParser, node: Any, depth: int) -> q.Call:
@@ -182,7 +183,7 @@ def _log(reader: FunctionParser, node: Any, depth: int) -> q.Call:
         raise reader.refuse(
             node, "LOG has the base 10 or 2.", "write LN(x) / LN(3)", NotUnderstood, code="wrong-expression"
         )
-    return _call(reader, node, name, reader.expression(value, depth))
+    return call(reader, node, name, reader.expression(value, depth))
 
 
 def _bucket(reader: FunctionParser, node: Any, depth: int) -> q.Call:
@@ -204,14 +205,13 @@ def _bucket(reader: FunctionParser, node: Any, depth: int) -> q.Call:
     def constant(value: int | Fraction) -> q.Expression:
         return q.Constant(value=value, place=reader.place(node))
 
-    steps = _call(reader, node, "/", _call(reader, node, "-", what, ends[0]), constant((high - low) / n))
-    place = _call(reader, node, "+", _call(reader, node, "floor", steps), constant(1))
-    inside = _call(reader, node, "least", _call(reader, node, "greatest", place, constant(1)), constant(int(n)))
-    below, above = _call(reader, node, "<", what, ends[0]), _call(reader, node, ">=", what, ends[1])
-    between = _call(reader, node, "<", what, ends[1])
-    found = _call(reader, node, "case", below, constant(0), between, inside, above, constant(int(n) + 1))
-    if found.size() > MAX_PARTS:  # what is put into buckets stands there several times
-        raise reader.refuse(node, "this expression is too large.", "write it with fewer parts", code="too-large")
+    steps = call(reader, node, "/", call(reader, node, "-", what, ends[0]), constant((high - low) / n))
+    place = call(reader, node, "+", call(reader, node, "floor", steps), constant(1))
+    inside = call(reader, node, "least", call(reader, node, "greatest", place, constant(1)), constant(int(n)))
+    below, above = call(reader, node, "<", what, ends[0]), call(reader, node, ">=", what, ends[1])
+    between = call(reader, node, "<", what, ends[1])
+    found = call(reader, node, "case", below, constant(0), between, inside, above, constant(int(n) + 1))
+    refuse_large(reader, node, found)
     return found
 
 
@@ -222,15 +222,6 @@ def _number(what: q.Expression) -> Fraction | None:
         return None if inner is None else -inner
     value = what.literal
     return Fraction(value) if isinstance(value, (int, Fraction)) and not isinstance(value, bool) else None
-
-
-def _pattern(reader: FunctionParser, node: Any, depth: int) -> q.Expression:
-    raise reader.refuse(
-        node,
-        "only the patterns of LIKE are supported.",
-        "write LIKE 'a%', CONTAINS(…, 'a') or STARTS_WITH(…, 'a')",
-        code="not-answered",
-    )
 
 
 # ── aggregates ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -246,6 +237,21 @@ def filtered(reader: FunctionParser, node: Any, over: q.Aggregate, depth: int) -
     return replace(over, argument=chosen, place=reader.place(node))
 
 
+def _count_if(reader: FunctionParser, node: Any, depth: int) -> q.Aggregate:
+    """Parse COUNT_IF(c) as COUNT(CASE WHEN c THEN 1 END)."""
+    reader.only(node, "this")
+    where, place = reader.expression(node.this, depth), reader.place(node)
+    chosen = q.Call(function="case", arguments=(where, q.Constant(value=1, place=place)), place=place)
+    return q.Aggregate(function="count", argument=chosen, place=place)
+
+
+def _ignoring_nulls(reader: FunctionParser, node: Any, depth: int) -> q.Expression:
+    """Parse ANY_VALUE(x), which leaves out NULLs by itself; refuse IGNORE NULLS elsewhere."""
+    if isinstance(node.this, exp.AnyValue):
+        return reader.expression(node.this, depth)
+    raise reader.refuse(node, "IGNORE NULLS is not supported.", "leave it out", code="not-answered")
+
+
 # ── by their names ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -259,9 +265,7 @@ def _anonymous(reader: FunctionParser, node: Any, depth: int) -> q.Expression:
 def _unknown(reader: FunctionParser, node: Any) -> q.Expression:
     name = str(node.this)[:40]
     said = f"`{name.upper()}` is not a supported function."
-    raise reader.refuse(
-        node, said, INSTEAD.get(name.lower(), "docs/sql.md lists those that are"), code="unknown-function"
-    )
+    raise reader.refuse(node, said, INSTEAD.get(name.lower()) or similar_function(name), code="unknown-function")
 
 
 def _bound(function: str) -> Special:
@@ -356,9 +360,16 @@ def _one(name: str) -> Special:
         if len(node.expressions) != 1:
             return _unknown(reader, node)
         part = q.Constant(value=name, place=reader.place(node))
-        return _call(reader, node, "extract", part, reader.expression(node.expressions[0], depth))
+        return call(reader, node, "extract", part, reader.expression(node.expressions[0], depth))
 
     return read
+
+
+def _bytes(reader: FunctionParser, node: Any, depth: int) -> q.Expression:
+    """Parse STRLEN(s), how many bytes a text has."""
+    if len(node.expressions) != 1:
+        return _unknown(reader, node)
+    return call(reader, node, "strlen", reader.expression(node.expressions[0], depth))
 
 
 CALLED: dict[str, Special] = {
@@ -366,6 +377,7 @@ CALLED: dict[str, Special] = {
     "QUANTILE_HIGH": _bound("quantile_high"),
     "HISTOGRAM": _histogram("histogram"),
     "HISTOGRAM_EXACT": _histogram("histogram_exact"),
+    "STRLEN": _bytes,
     "DATE_PART": _date_part,
     "DATEPART": _date_part,
     "WEEKDAY": _one("dayofweek"),
@@ -376,6 +388,9 @@ CALLED: dict[str, Special] = {
     "TODAY": _now,
 }
 SPECIAL: dict[type[exp.Expression], Special] = {
+    **PATTERNS,
+    **COMPARISONS,
+    exp.IgnoreNulls: _ignoring_nulls,
     exp.Cast: cast,
     exp.TryCast: cast,
     exp.Date: _date,
@@ -406,7 +421,6 @@ SPECIAL: dict[type[exp.Expression], Special] = {
     exp.Pad: _pad,
     exp.Log: _log,
     exp.WidthBucket: _bucket,
-    exp.RegexpLike: _pattern,
-    exp.SimilarTo: _pattern,
+    exp.CountIf: _count_if,
     exp.Anonymous: _anonymous,
 }

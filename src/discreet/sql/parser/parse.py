@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from sqlglot import exp
@@ -23,13 +24,26 @@ from discreet.sql.multi_column import BINNED, binned, expand_quantiles, renumber
 from discreet.sql.parameters import UNHEARD, Parameters, mark_parameters
 from discreet.sql.parser.expressions import ExpressionParser
 from discreet.sql.positions import error_place
+from discreet.sql.spelling import quoted
 
 __all__ = ["MAX_QUESTION_CHARS", "parse"]
 
 MAX_QUESTION_CHARS = 20_000  # characters of a question
 MAX_NAME_CHARS = 200
 MAX_COLUMNS = 200
-EXAMPLE = "for example: SELECT COUNT(*) FROM visits"
+NONE: Mapping[str, str] = MappingProxyType({})
+STATEMENTS: dict[type[exp.Expression], str] = {  # what SQL calls that which is no SELECT
+    exp.Alter: "ALTER", exp.Attach: "ATTACH", exp.Copy: "COPY", exp.Create: "CREATE", exp.Delete: "DELETE",
+    exp.Describe: "DESCRIBE", exp.Drop: "DROP", exp.Except: "EXCEPT", exp.Insert: "INSERT",
+    exp.Intersect: "INTERSECT", exp.Merge: "MERGE", exp.Pivot: "PIVOT", exp.Pragma: "PRAGMA", exp.Set: "SET",
+    exp.Show: "SHOW", exp.Summarize: "SUMMARIZE", exp.TruncateTable: "TRUNCATE", exp.Union: "UNION",
+    exp.Update: "UPDATE", exp.Use: "USE", exp.Values: "VALUES",
+}  # fmt: skip
+SOURCES: dict[type[exp.Expression], str] = {
+    exp.Lateral: "LATERAL", exp.Unnest: "UNNEST", exp.Values: "VALUES", exp.Pivot: "PIVOT",
+}  # fmt: skip
+SETS_OF_ROWS = (exp.Union, exp.Intersect, exp.Except)
+LISTS = (exp.Show, exp.Describe, exp.Summarize, exp.Pragma)  # what asks which tables there are
 MAX_TABLES = 16
 MAX_READ, MAX_LAYERS = 32, 32  # of a whole question, with names after WITH written out
 MAX_SETS = 64
@@ -41,15 +55,22 @@ UNCONDITIONAL = {TokenType.CROSS, TokenType.NATURAL}
 OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE}
 CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE}
 SETS = (exp.GroupingSets, exp.Rollup, exp.Cube)
-JOINS = {("", ""), ("", "INNER"), ("", "CROSS"), ("LEFT", ""), ("LEFT", "OUTER")}
+SIDES = {"": "inner", "LEFT": "left", "RIGHT": "right", "FULL": "full"}
+JOINS = {("", ""), ("", "INNER"), ("", "CROSS"), *((side, kind) for side in SIDES if side for kind in ("", "OUTER"))}
+OPERATIONS = {exp.Union: "union", exp.Intersect: "intersect", exp.Except: "except"}
 Sources = Mapping[str, q.Select | q.Union]
 Keys = tuple[q.Expression, ...]
 
 
-def parse(text: str, given: Parameters | None = None) -> q.Select:
-    """Parse a question: one SELECT, with every part on the allow-list; `given` are the values of its parameters."""
+def parse(text: str, given: Parameters | None = None, tables: Mapping[str, str] = NONE) -> q.Select:
+    """Parse a question: one SELECT, with every part on the allow-list.
+
+    `given` are the values of its parameters; `tables` those that it may read, and what can be counted in each, for what
+    a refusal advises.
+    """
+    example = _example(tables)
     if not isinstance(text, str) or not text.strip():
-        raise NotUnderstood("a question is one SELECT statement.", code="not-one-select", instead=EXAMPLE)
+        raise NotUnderstood("a question is one SELECT statement.", code="not-one-select", instead=example)
     if len(text) > MAX_QUESTION_CHARS:
         raise NotUnderstood(
             f"a question has at most {MAX_QUESTION_CHARS} characters.", code="too-large", instead="ask in several parts"
@@ -61,17 +82,29 @@ def parse(text: str, given: Parameters | None = None) -> q.Select:
             instead="write it in Unicode, without NUL",
         )
     try:
-        statements, names = _statements(text)
+        statements, names = _statements(text, example)
         given = given or Parameters()
         given.check(names, text)
-        return _Selects(text, {start: (given, name) for start, name in names.items()}).question(statements)
+        found = {start: (given, name) for start, name in names.items()}
+        return _Selects(text, found, tables).question(statements)
     except RecursionError:
         raise NotAllowed(
             "this is nested too deeply.", code="too-large", instead="write it in fewer parentheses"
         ) from None
 
 
-def _statements(text: str) -> tuple[list[Any], dict[int, str]]:
+def _example(tables: Mapping[str, str]) -> str:
+    """Return a question that works."""
+    name, counted = next(iter(tables.items()), ("…", "*"))
+    of = f"DISTINCT {_plain(counted.removeprefix('DISTINCT '))}" if counted != "*" else counted
+    return f"for example: SELECT COUNT({of}) FROM {_plain(name)}"
+
+
+def _plain(name: str) -> str:
+    return name if name == "…" or (name.isidentifier() and name.isascii()) else quoted(name)
+
+
+def _statements(text: str, example: str) -> tuple[list[Any], dict[int, str]]:
     """Return the statements of a text, and the names of its parameters by where they start."""
     try:
         dialect = Dialect.get_or_raise("duckdb")
@@ -80,12 +113,12 @@ def _statements(text: str) -> tuple[list[Any], dict[int, str]]:
         return [each for each in dialect.parser().parse(tokens, text) if each is not None], names
     except ParseError as problem:
         raise NotUnderstood(
-            "this is not SQL that can be read.", code="not-sql", instead=EXAMPLE, place=error_place(text, problem)
+            "this is not SQL that can be read.", code="not-sql", instead=example, place=error_place(text, problem)
         ) from None
     except (RecursionError, Refusal):
         raise
     except Exception:  # whatever a parser does on nonsense
-        raise NotUnderstood("this is not SQL that can be read.", code="not-sql", instead=EXAMPLE) from None
+        raise NotUnderstood("this is not SQL that can be read.", code="not-sql", instead=example) from None
 
 
 def _readable(tokens: list[Token], text: str) -> None:
@@ -126,14 +159,15 @@ def _readable(tokens: list[Token], text: str) -> None:
 class _Selects(ExpressionParser):
     """A parser of the SELECTs of one text."""
 
-    def __init__(self, text: str, given: dict[int, tuple[Parameters, str]]) -> None:
+    def __init__(self, text: str, given: dict[int, tuple[Parameters, str]], tables: Mapping[str, str]) -> None:
         super().__init__(text, given)
+        self.tables, self.example = tables, _example(tables)
         self._named: Sources = {}  # the SELECTs that names after WITH stand for where an expression is read
         self._depth = 0
 
     def question(self, statements: list[Any]) -> q.Select:
         if len(statements) != 1:
-            instead = "leave out what follows the first `;`" if statements else EXAMPLE
+            instead = "leave out what follows the first `;`" if statements else self.example
             raise NotUnderstood("a question is one SELECT statement.", code="not-one-select", instead=instead)
         tree = statements[0]
         for each in tree.find_all(exp.Identifier):
@@ -156,7 +190,7 @@ class _Selects(ExpressionParser):
         while isinstance(tree, exp.Subquery) and not tree.args.get("alias"):
             self.only(tree, "this")
             tree = tree.this
-        found = self.select(tree, {}, None, 0)
+        found = self._one(self.several(tree, {}, None, 0))
         tables, layers = q.written(found)
         if tables > MAX_READ or layers > MAX_LAYERS:
             raise self.refuse(
@@ -166,7 +200,7 @@ class _Selects(ExpressionParser):
 
     def select(self, node: Any, known: Sources, alias: str | None, depth: int) -> q.Select:
         if not isinstance(node, exp.Select):
-            raise self.refuse(node, "a question is one SELECT statement.", EXAMPLE, code="not-one-select")
+            raise self._other(node)
         if depth > 8:
             raise self.refuse(node, "this is nested too deeply.", "ask in fewer layers", code="too-large")
         self.only(
@@ -176,7 +210,7 @@ class _Selects(ExpressionParser):
         )
         known = self._with(node.args.get("with_"), known, depth)
         source = self._from(node, known, depth)
-        self._named, self._depth = known, depth
+        self._named, self._depth = known, depth  # the SELECTs inside have set their own
         lists = [
             [one for part in expand_quantiles(each) for one in binned(self._item(part))] for each in node.expressions
         ]
@@ -184,7 +218,7 @@ class _Selects(ExpressionParser):
         renumber(node, [len(each) for each in lists])
         if not 1 <= len(items) <= MAX_COLUMNS:
             raise self.refuse(
-                node, f"a SELECT has 1 to {MAX_COLUMNS} columns.", EXAMPLE, NotUnderstood, code="too-large"
+                node, f"a SELECT has 1 to {MAX_COLUMNS} columns.", self.example, NotUnderstood, code="too-large"
             )
         keys, sets = self._keys(node, items)
         distinct = node.args.get("distinct")
@@ -206,6 +240,21 @@ class _Selects(ExpressionParser):
             place=self.place(node),
         )
 
+    def _other(self, node: Any) -> Refusal:
+        """Return the refusal of a statement that is no SELECT, by the name that SQL has for it."""
+        name = str(node.this).upper() if isinstance(node, exp.Command) else STATEMENTS.get(type(node), "")
+        if isinstance(node, SETS_OF_ROWS):
+            return self.refuse(
+                node,
+                f"{name} of two answers is not supported.",
+                "ask each SELECT as a question of its own",
+                code="not-one-select",
+            )
+        listed = ", ".join(list(self.tables)[:12])
+        instead = f"there are: {listed}; {self.example}" if listed and isinstance(node, LISTS) else self.example
+        said = f", and {name[:40]} is none." if name else "."
+        return self.refuse(node, f"a question is one SELECT statement{said}", instead, code="not-one-select")
+
     def _with(self, node: Any, known: Sources, depth: int) -> Sources:
         """Return what the names after WITH stand for: each sees those before it, and, under its own name, the table."""
         if node is None:
@@ -220,7 +269,7 @@ class _Selects(ExpressionParser):
     def _from(self, node: exp.Select, known: Sources, depth: int) -> q.Origin:
         """Parse the FROM clause: a table, a SELECT, or several of them."""
         if node.args.get("from_") is None:
-            raise self.refuse(node, "a question needs a table: SELECT … FROM …", EXAMPLE, code="nothing-to-ask")
+            raise self.refuse(node, "a question needs a table: SELECT … FROM …", self.example, code="nothing-to-ask")
         first, joins = self._source(node.args["from_"].this, known, depth), node.args.get("joins")
         if not joins:
             return first
@@ -237,21 +286,23 @@ class _Selects(ExpressionParser):
     def _joined(self, node: Any, known: Sources, depth: int) -> q.Joined:
         self.only(node, "this", "side", "kind", "on", "using", "method")
         side, kind = str(node.args.get("side") or "").upper(), str(node.args.get("kind") or "").upper()
-        if node.args.get("method") or (side, kind) not in JOINS:
+        method = str(node.args.get("method") or "").upper()
+        if method or (side, kind) not in JOINS:
             raise self.refuse(
                 node,
-                "only JOIN and LEFT JOIN are supported.",
-                "write JOIN … ON …, the people's table first",
+                f"{' '.join(each for each in (method, side, kind) if each)} JOIN is not supported.",
+                "write JOIN … ON …, or LEFT JOIN … ON … with the people's table first",
                 code="not-answered",
             )
         using = tuple(each.name for each in node.args.get("using") or ())
+        self._named, self._depth = known, depth
         on = None if node.args.get("on") is None else self.expression(node.args["on"])
         plain = on is None and not using
-        if plain and side == "LEFT":
+        if plain and side:
             raise self.refuse(
-                node, "LEFT JOIN on what?", "write LEFT JOIN … ON …", NotUnderstood, code="wrong-expression"
+                node, f"{side} JOIN on what?", f"write {side} JOIN … ON …", NotUnderstood, code="wrong-expression"
             )
-        how = "left" if side == "LEFT" else "," if plain else "inner"
+        how = "," if plain else SIDES[side]
         source = self._source(node.this, known, depth)
         return q.Joined(source=source, how=how, on=on, using=using, place=self.place(node))
 
@@ -263,7 +314,9 @@ class _Selects(ExpressionParser):
         if alias is not None:
             self.only(alias, "this")
         if not isinstance(origin, exp.Table) or not isinstance(origin.this, exp.Identifier):
-            raise self.refuse(origin, "a question reads tables of the catalogue only.", EXAMPLE, code="unknown-table")
+            said = "a function that reads a table" if isinstance(origin, exp.Table) else SOURCES.get(type(origin))
+            reason = "a question reads tables of the catalogue only" + (f", and this is {said}." if said else ".")
+            raise self.refuse(origin, reason, self.example, code="unknown-table")
         self.only(origin, "this", "alias")
         if origin.name.lower() in known:
             return replace(known[origin.name.lower()], alias=origin.alias or origin.name)
@@ -298,28 +351,26 @@ class _Selects(ExpressionParser):
         return q.Select(items=renamed, source=found, alias=node.alias or None, place=self.place(node))
 
     def several(self, node: Any, known: Sources, alias: str | None, depth: int) -> q.Select | q.Union:
-        """Parse a SELECT, or several with UNION ALL between them."""
-        if not isinstance(node, exp.Union):
+        """Parse a SELECT, or several with UNION, INTERSECT or EXCEPT between them."""
+        if type(node) not in OPERATIONS:
             return self.select(node, known, alias, depth)
+        self.only(node, "this", "expression", "distinct", "with_", "order", "limit", "offset")
+        known = self._with(node.args.get("with_"), known, depth)
+        how = self._operation(node)
         parts: list[q.Select] = []
-        rest: list[Any] = [node]
+        rest: list[Any] = [node.expression, node.this]
         while rest:
-            each = rest.pop()
-            if isinstance(each, exp.Subquery) and not each.args.get("alias"):
-                self.only(each, "this")
-                each = each.this
-            if isinstance(each, exp.Union):
-                self.only(each, "this", "expression", "distinct")
-                if each.args.get("distinct"):
-                    raise self.refuse(
-                        node,
-                        "UNION without ALL would compare rows of different units.",
-                        "write UNION ALL",
-                        code="people-compared",
-                    )
-                rest += [each.expression, each.this]
+            bare = rest.pop()
+            while isinstance(bare, exp.Subquery) and not bare.args.get("alias"):
+                self.only(bare, "this")
+                bare = bare.this
+            if type(bare) in OPERATIONS and self._operation(bare) == how and not _ordered(bare) and "union" in how:
+                self.only(bare, "this", "expression", "distinct")
+                rest += [bare.expression, bare.this]
+            elif type(bare) in OPERATIONS:
+                parts.append(self._one(self.several(bare, known, None, depth + 1)))
             else:
-                parts.append(self.select(each, known, None, depth + 1))
+                parts.append(self.select(bare, known, None, depth + 1))
             if len(parts) + len(rest) > MAX_TABLES:
                 raise self.refuse(
                     node,
@@ -327,7 +378,23 @@ class _Selects(ExpressionParser):
                     "ask of fewer at once",
                     code="too-large",
                 )
-        return q.Union(parts=tuple(parts), alias=alias, place=self.place(node))
+        found = q.Union(parts=tuple(parts), alias=alias, how=how, place=self.place(node))
+        return self._one(found, node, alias) if _ordered(node) else found
+
+    @staticmethod
+    def _operation(node: Any) -> str:
+        return OPERATIONS[type(node)] + ("" if node.args.get("distinct") else " all")
+
+    def _one(self, found: q.Select | q.Union, node: Any = None, alias: str | None = None) -> q.Select:
+        """Return one SELECT: that of all rows of a UNION, in the order and as many as `node` says."""
+        if found.as_select is not None:
+            return found.as_select
+        star = q.Item(what=q.Star(place=found.place), name="*", place=found.place)
+        whole = q.Select(items=(star,), source=replace(found, alias=None), alias=alias, place=found.place)
+        if node is None:
+            return whole
+        order = self._order(node.args.get("order"))
+        return replace(whole, order=order, limit=self._count(node, "limit"), offset=self._count(node, "offset"))
 
     def exists(self, node: Any, depth: int) -> q.Exists:
         if isinstance(node, exp.In):
@@ -336,10 +403,21 @@ class _Selects(ExpressionParser):
         else:
             self.only(node, "this")
             of, inner = None, node.this
+        return q.Exists(select=self._nested(inner), of=of, place=self.place(node))
+
+    def subquery(self, node: Any) -> q.Subquery:
+        inner = node
+        while isinstance(inner, exp.Subquery):
+            self.only(inner, "this")
+            inner = inner.this
+        return q.Subquery(select=self._nested(inner), place=self.place(node))
+
+    def _nested(self, node: Any) -> q.Select:
+        """Parse a SELECT in an expression, where the names after WITH are those of the SELECT around it."""
         kept = self._named, self._depth
-        select = self.select(inner, self._named, None, self._depth + 1)
+        found = self._one(self.several(node, self._named, None, self._depth + 1))
         self._named, self._depth = kept
-        return q.Exists(select=select, of=of, place=self.place(node))
+        return found
 
     def _item(self, node: Any) -> q.Item:
         name = ""
@@ -456,3 +534,8 @@ class _Selects(ExpressionParser):
                 code="wrong-expression",
             )
         return int(count.this)
+
+
+def _ordered(node: Any) -> bool:
+    """Return True if an operation on SELECTs has clauses of its own."""
+    return any(node.args.get(each) is not None for each in ("order", "limit", "offset", "with_"))

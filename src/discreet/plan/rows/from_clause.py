@@ -4,7 +4,8 @@ A relation has the shape of a table: columns with kinds, bounds and values, a un
 be asked of a table can be asked of a relation. A SELECT inside another is
 
 - row by row, when it neither groups nor aggregates: a filter and new columns;
-- about each unit on its own, when it groups by the unit: every aggregate is of the rows of one unit;
+- about each unit on its own, when it groups by the unit: every aggregate is of the rows of one unit, and so is every
+  window (see `unit_window`);
 - an answer, otherwise: it is released, and everything around it is free.
 
 Given    every row of every table belongs to one unit.
@@ -17,25 +18,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import ClassVar
 
 from discreet.catalogue.schema import Catalogue, Column, Table, compares_exactly
+from discreet.core.text import did_you_mean
 from discreet.errors import NotAllowed, NotUnderstood, Place
 from discreet.kernel.expressions import Domain, Field, Tree, Typed, conjunction, fields
 from discreet.kernel.relations import ComputedColumn, Projection, Relation, UnionAll, tables_of
-from discreet.plan.compile.types import is_unit, typed
 from discreet.plan.expressions import intervals as box
 from discreet.plan.expressions.rules import listed_values
+from discreet.plan.relation import rows_left
+from discreet.plan.rows.types import is_unit, typed
 from discreet.sql import query as q
 
 __all__ = [
     "RelationShape",
     "column_of",
     "condition",
+    "expand",
     "expand_star",
+    "limited",
     "materialise",
     "materialise_if_large",
     "projection",
     "scanned",
+    "typed_nulls",
     "union_all",
     "unused_name",
 ]
@@ -53,6 +60,10 @@ class RelationShape:
     unit: str | None  # the relation's column that holds the table's unit
     where: Tree | None = None  # the filter of its rows
     places: tuple[int, ...] | None = None  # of a SELECT: positions of the unit among its columns; () if it is not named
+    scanned: str = ""  # the table that this is, if it is one
+    refers_to: str = ""  # the table by which its unit was found
+    reference: tuple[tuple[str, str], ...] = ()  # … pairs of a column, and one of the key of that table
+    aggregated: ClassVar[bool] = False  # over units; an answer is
 
     def unit_rows(self, place: Place) -> RelationShape:
         """Return this relation, as its rows belong to units; an aggregated answer refuses."""
@@ -67,10 +78,10 @@ def scanned(source: q.Source, catalogue: Catalogue) -> RelationShape:
         raise NotUnderstood(
             f"there is no table `{source.name}`.",
             code="unknown-table",
-            instead=f"there are: {names}",
+            instead=did_you_mean(source.name, catalogue.counted, f"there are: {names}"),
             place=source.place,
         )
-    return RelationShape(relation=table.name, table=table, alias=source.alias, unit=table.unit)
+    return RelationShape(relation=table.name, table=table, alias=source.alias, unit=table.unit, scanned=table.name)
 
 
 def condition(where: q.Expression | None, table: Table, alias: str) -> Typed | None:
@@ -96,7 +107,7 @@ def projection(select: q.Select, below: RelationShape) -> RelationShape:
     called: str | None = None
     places: list[int] = []
     taken: set[str] = set()
-    for n, item in enumerate(_expanded(select.items, below)):
+    for n, item in enumerate(expand(select.items, below)):
         unit = is_unit(item.what, table, alias)
         places += [n] if unit else []
         if unit and called is not None:
@@ -135,7 +146,19 @@ def projection(select: q.Select, below: RelationShape) -> RelationShape:
         join_columns=() if link is None or called is None else (_renamed(link, called),),
     )
     kept = conjunction(below.where, None if where is None else where.tree)
-    return replace(below, table=shape, alias=select.alias or "", where=kept, places=tuple(places))
+    shape = limited(shape, rows_left(below.relation, kept))
+    return replace(
+        below, table=shape, alias=select.alias or "", where=kept, places=tuple(places),
+        scanned="", refers_to="", reference=(),
+    )  # fmt: skip
+
+
+def limited(table: Table, most: int | None) -> Table:
+    """Return a table of which a unit has at most `most` rows; None says nothing."""
+    if most is None or table.unit is None:
+        return table
+    rows, groups = (min(each or most, most) for each in (table.rows_per_unit, table.groups_per_unit))
+    return replace(table, rows_per_unit=rows, groups_per_unit=groups)
 
 
 def _renamed(column: Column, name: str) -> Column:
@@ -201,7 +224,7 @@ def column_of(name: str, found: Typed) -> Column:
     )
 
 
-def _expanded(items: tuple[q.Item, ...], below: RelationShape) -> list[q.Item]:
+def expand(items: tuple[q.Item, ...], below: RelationShape) -> list[q.Item]:
     """Replace each `*` by the columns that it stands for."""
     found: list[q.Item] = []
     for item in items:
@@ -238,7 +261,7 @@ def unused_name(name: str, taken: list[str]) -> str:
 
 
 def _plain(select: q.Select) -> None:
-    """Refuse LIMIT, OFFSET, DISTINCT and windows in a subquery: they would compare rows of different units."""
+    """Refuse LIMIT, OFFSET and DISTINCT in a subquery: they would compare rows of different units."""
     for said, clause in (("LIMIT", select.limit), ("OFFSET", select.offset)):
         if clause is not None:
             raise NotAllowed(
@@ -253,15 +276,6 @@ def _plain(select: q.Select) -> None:
             code="people-compared",
             instead="group by the unit in the subquery, or leave DISTINCT out",
             place=select.items[0].place,
-        )
-    windows = [item.what for item in select.items if item.what.as_window]
-    if windows or select.qualify is not None:
-        place = windows[0].place if windows else select.qualify.place if select.qualify else select.place
-        raise NotAllowed(
-            "a window function in a subquery would compare rows of different units.",
-            code="people-compared",
-            instead="aggregate first",
-            place=place,
         )
 
 
@@ -320,6 +334,35 @@ def union_all(union: q.Union, parts: list[RelationShape]) -> RelationShape:
     return RelationShape(relation=relation, table=shape, alias=union.alias or "", unit=unit, places=first.places)
 
 
+def typed_nulls(part: q.Select, others: list[RelationShape]) -> q.Select:
+    """Return a SELECT of a UNION ALL in which a bare NULL has the type, and what has one name, the name of another."""
+    shape = next((each for each in others if len(each.table.columns) + len(each.places or ()) == len(part.items)), None)
+    if shape is None or any(item.what.as_star for item in part.items):
+        return part
+    columns: list[Column | None] = list(shape.table.columns)
+    for place in shape.places or ():
+        columns.insert(place, None)
+    kinds = [None if each is None else each.kind for each in columns]
+    if len({item.name.lower() for item in part.items}) < len(part.items):
+        named = zip(part.items, columns, strict=True)
+        items = [item if column is None else replace(item, name=column.name) for item, column in named]
+        part = replace(part, items=tuple(items))
+    items = [
+        item
+        if kind is None or not item.what.is_constant or item.what.literal is not None
+        else replace(item, what=q.Call(function="cast", arguments=(item.what, q.Constant(value=kind, place=item.place)),
+                                       place=item.place))
+        for item, kind in zip(part.items, kinds, strict=True)
+    ]  # fmt: skip
+    return replace(part, items=tuple(items))
+
+
+def _only_null(column: Column) -> bool:
+    """Return True for a column that is NULL in every row."""
+    cast = () if column.expression is None else column.expression.operands("cast")
+    return any(each.is_constant and each.literal is None for each in cast)
+
+
 def _owner(part: RelationShape) -> Column | None:
     return part.table.any(part.table.unit)
 
@@ -349,6 +392,7 @@ def _hull(columns: tuple[Column, ...], union: q.Union) -> Column:
             place=union.place,
         )
     kind = "real" if len(kinds) > 1 else columns[0].kind
+    named, columns = columns[0].name, tuple(each for each in columns if not _only_null(each)) or columns
     domains = [_domain(each) for each in columns]
     values = None
     if kind != "real" and all(each is not None for each in domains):
@@ -358,7 +402,7 @@ def _hull(columns: tuple[Column, ...], union: q.Union) -> Column:
     step: Fraction | None = steps.pop() if len(steps) == 1 else None
     if values == listed_values(kind, bounds):
         values = None
-    return Column(name=columns[0].name, bounds=bounds, step=step, values=values, kind=kind)
+    return Column(name=named, bounds=bounds, step=step, values=values, kind=kind)
 
 
 def _domain(column: Column) -> Domain | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from discreet.catalogue.schema import Column, Table
+from discreet.core.text import did_you_mean
 from discreet.errors import NotUnderstood, Place
 from discreet.kernel.relations import How
-from discreet.plan.compile.from_clause import RelationShape, expand_star
+from discreet.plan.rows.from_clause import RelationShape, expand_star
 from discreet.sql import query as q
 
 __all__ = ["INSIDE", "Classes", "JoinOperand", "Scope", "join_only_columns", "name_columns"]
@@ -114,10 +115,11 @@ class Scope:
         there = self.sides if self.test is None else [self.test, *self.sides]
         found = next((each for each in there if table.lower() in (each.below.alias.lower(), each.mark)), None)
         if found is None:
+            names = [each.below.alias for each in self.sides]
             raise NotUnderstood(
                 f"there is no table `{table}` in this question.",
                 code="unknown-table",
-                instead="there are: " + ", ".join(each.below.alias for each in self.sides),
+                instead=did_you_mean(table, names, f"there are: {', '.join(names)}"),
                 place=place,
             )
         return found
@@ -133,7 +135,7 @@ def _unknown(what: q.Name, side: JoinOperand) -> NotUnderstood:
     return NotUnderstood(
         f"`{what.name}` is not a declared column of {side.table.name}.",
         code="unknown-column",
-        instead=f"declared: {names}",
+        instead=did_you_mean(what.name, [each.name for each in side.table.columns], f"declared: {names}"),
         place=what.place,
     )
 

@@ -11,6 +11,7 @@ from datetime import date
 from fractions import Fraction
 
 from discreet.catalogue.schema import PROMISE, Column, Table
+from discreet.core.text import did_you_mean
 from discreet.core.values.calendar import number
 from discreet.core.values.dates import Interval
 from discreet.core.work import NODE, spend
@@ -86,6 +87,15 @@ def _exists(what: q.Exists, table: Table, alias: str) -> Typed:
     )
 
 
+def _subquery(what: q.Subquery, table: Table, alias: str) -> Typed:
+    raise NotAllowed(
+        "a subquery in an expression is not supported.",
+        code="not-answered",
+        instead="ask it as a question of its own",
+        place=what.place,
+    )
+
+
 def _over_rows(what: q.Aggregate | q.Window, table: Table, alias: str) -> Typed:
     inside = "a window" if what.as_window else "an aggregate"
     raise NotUnderstood(
@@ -143,6 +153,7 @@ def _field(what: q.Name, table: Table, alias: str) -> Typed:
             )
         names = ", ".join(each.name for each in table.columns[:12])
         says = f"declared: {names}" if names else PROMISE.format(name=what.name)
+        says = did_you_mean(what.name, [each.name for each in table.columns], says)
         if what.place.text[what.place.start] == '"' or any(what.name in (each.values or ()) for each in table.columns):
             says = f"a text stands in single quotes: '{what.name}'"
         raise NotUnderstood(
@@ -162,6 +173,7 @@ TYPED: dict[type[q.Expression], Callable[..., Typed]] = {
     q.Call: _call,
     q.Star: _star,
     q.Exists: _exists,
+    q.Subquery: _subquery,
     q.Aggregate: _over_rows,
     q.Window: _over_rows,
 }

@@ -3,24 +3,26 @@
 Given    each row of a table that is not public belongs to one unit; a key that other tables refer to belongs to one.
 Promise  every joined row is made of rows of one unit and of public tables, and none is without a unit.
 Because  tables with units are joined only where the condition makes their units equal: both unit columns are in one
-         class of columns that it sets equal, or one refers to a key of the other. Of a public table at most one row
-         joins each row, so where every row is a unit, it still is.
+         class of columns that it sets equal, or one refers to a key of the other. A row that several rows of a public
+         table match is several rows of its unit; where every row is a unit, at most one may match.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
 from itertools import count
 from math import isqrt, prod
 
 from discreet.catalogue.schema import Catalogue, Table, compares_exactly
 from discreet.errors import NotAllowed
-from discreet.kernel.expressions import Tree
+from discreet.kernel.expressions import Tree, conjunction, conjuncts, fields
+from discreet.kernel.ownership import SCANNED, matching_rows
 from discreet.kernel.relations import How, Join, JoinInput, Relation, UnitLimit, tables_of
-from discreet.plan.compile.from_clause import RelationShape
-from discreet.plan.compile.scope import Classes, JoinOperand, Scope, join_only_columns, name_columns
-from discreet.plan.compile.types import typed
-from discreet.plan.relation import with_unit_limit
+from discreet.plan.relation import owned_table, with_unit_limit
+from discreet.plan.rows.from_clause import RelationShape
+from discreet.plan.rows.scope import Classes, JoinOperand, Scope, join_only_columns, name_columns
+from discreet.plan.rows.types import typed
 from discreet.sql import query as q
 
 __all__ = ["join", "limit_rows"]
@@ -52,6 +54,8 @@ class _Joiner:
         self.pool += [each.rename(self.scope) for each in where]
         self.strange = [each for each in self.pool if not self.scope.names(each.columns)]  # a filter refuses them
         self.pool = [each for each in self.pool if each not in self.strange]
+        for side in [each for each in self.sides if each.below.reference]:
+            self._add_owners(side)
         for side in [each for each in self.sides if each.inner]:
             self._add_parents(side)
         self.placed: list[JoinOperand] = []
@@ -102,6 +106,28 @@ class _Joiner:
                 self.pool.append(q.Call(function="=", arguments=both, place=side.place))
             side = there
 
+    def _add_owners(self, side: JoinOperand) -> None:
+        """Set the unit of a table equal to that of each row that it refers to by a key, as the reference declares."""
+        for other in self.sides:
+            both = [each for each in (side, other) if not each.inner]
+            keys = self._keys_met(side, other)
+            if other is side or not keys or not all(self._classes(*both).same(a, b) for a, b in keys):
+                continue
+            names = (side.own(side.table.unit), other.own(other.table.unit))
+            equal = tuple(q.Name(name=each or "", place=side.place) for each in names)
+            there = self.on[id(both[-1])] if both else self.pool
+            there.append(q.Call(function="=", arguments=equal, place=side.place))
+
+    def _keys_met(self, side: JoinOperand, other: JoinOperand) -> list[tuple[str | None, str | None]]:
+        """Return the pairs of columns by which a table refers to another, or both to the same key; none if neither."""
+        to, pairs = side.below.refers_to, side.below.reference
+        if other.below.scanned == to:
+            return [(side.own(own), other.own(key)) for own, key in pairs]
+        if other.below.refers_to == to and {key for _, key in other.below.reference} == {key for _, key in pairs}:
+            theirs = {key: own for own, key in other.below.reference}
+            return [(side.own(own), other.own(theirs[key])) for own, key in pairs]
+        return []
+
     def _owner(self, side: JoinOperand, classes: Classes) -> str | None:
         """Return the column that holds the unit of the rows of `side`; None if every row is a unit."""
         if side.table.unit_reference is None:
@@ -147,6 +173,10 @@ class _Joiner:
             a, b = (each.below.alias.lstrip("\x01") for each in (first, side))
             through = side.table.unit_reference or first.table.unit_reference
             on = f"join on the unit: ON {a}.{first.table.unit} = {b}.{side.table.unit}"
+            if side.below.reference or first.below.reference:
+                one = side if side.below.reference else first
+                equal = (f"{one.below.alias}.{own} = {one.below.refers_to}.{key}" for own, key in one.below.reference)
+                on = f"join {one.below.refers_to} on the whole key: ON {' AND '.join(equal)}"
             raise NotAllowed(
                 f"this join would combine rows of different units: `{a}` and `{b}` are not joined on the unit.",
                 code="unit-not-joined",
@@ -178,6 +208,7 @@ class _Joiner:
         rest = [side for side in self.sides if side is not first]
         while rest:
             following = next((each for each in rest if self._connected(each)), None)
+            following = following or next((each for each in rest if self._connected(each, compared=True)), None)
             if following is None:
                 raise NotAllowed(
                     f"no equality joins `{rest[0].below.alias}` with the other tables.",
@@ -187,20 +218,27 @@ class _Joiner:
                 )
             side = following
             rest.remove(side)
-            conditions = self._connected(side)
+            conditions = self._connected(side, compared=True)
             own = set(side.names.values())
-            mine, theirs = _sides(conditions, own)
-            caps.add(side, mine, theirs, compared=not all(_matched(each, own) for each in conditions))
+            (mine, theirs), exact = _sides(conditions, own), self._exact(conditions, own)
             row = owner is None or first.table.one_row_per_unit
-            self._place(side, conditions, _single(side, mine, [] if row else self._exact(conditions, own)))
+            told = _told_by(side, [] if row else [each for each, _ in exact])
+            self._place(side, conditions, () if told else _single(side, mine))
+            matching = 1 if told else self._matching(side, first, every_row=owner is None)
+            compared = not all(_matched(each, own) for each in conditions)
+            caps.multiply(matching)
+            caps.add(side, mine, theirs, exact, compared=compared)
         met = caps.meeting(share)
         parts = tuple(_few(side, part, met.get(id(side))) for side, part in zip(self.placed, self.parts, strict=True))
         below = RelationShape(relation=Join(parts=parts), table=self._shape(owner, first, caps), alias="", unit=owner)
         self._unit_names(owner)
         return below, self.scope, _all([*(each for each in self.pool if id(each) not in self.used), *self.strange])
 
-    def _connected(self, side: JoinOperand) -> list[q.Expression]:
-        """Return the conditions that join `side` to the tables in place; none if it must wait, or nothing joins it."""
+    def _connected(self, side: JoinOperand, *, compared: bool = False) -> list[q.Expression]:
+        """Return the conditions that join `side` to the tables in place; none if it must wait, or nothing joins it.
+
+        With `compared`, a public table may be joined by any condition.
+        """
         own = set(side.names.values())
         there = {name for each in self.placed for name in each.names.values()} | own
         if side.inner:
@@ -208,15 +246,36 @@ class _Joiner:
         else:
             reads = set[str]().union(*(each.columns for each in self.on[id(side)]))
             found = self.on[id(side)] if reads <= there and self._within(side).names(reads) else []
-        joins = _sides(found, own)[0] or (side.tests and side.table.public)
+        joins = _sides(found, own)[0] or (side.table.public and (side.tests or compared))
         return found if joins else []
 
-    def _exact(self, conditions: list[q.Expression], own: set[str]) -> list[str]:
-        """Return the columns among `own` that conditions set equal to a column of others by their stored values."""
+    def _exact(self, conditions: list[q.Expression], own: set[str]) -> list[tuple[str, str]]:
+        """Return the columns among `own` that conditions set equal to a column of others by their stored values, each
+        with that column.
+        """
         known = {each.name: each for one in self.sides for each in one.columns()}
         pairs = [pair for each in conditions if (pair := _pair(each)) is not None]
         both = [(a, b) for pair in pairs for a, b in (pair, pair[::-1]) if a in own and b not in own]
-        return [a for a, b in both if compares_exactly(known.get(a), known.get(b))]
+        return [(a, b) for a, b in both if compares_exactly(known.get(a), known.get(b))]
+
+    def _matching(self, side: JoinOperand, first: JoinOperand, *, every_row: bool) -> int:
+        """Return how many rows of a public table that was just placed may match one row of people; 1 for other tables.
+
+        Where its columns tell its rows apart, it stays as it is, with one row of each key. Of any other table all rows
+        join that match: one at most where `every_row` of the first table is a unit.
+        """
+        part = self.parts[-1]
+        if not side.table.public or side.tests:
+            return 1
+        plain = replace(part, single=())
+        if part.single and matching_rows(replace(plain, on=_between(plain)), self.catalogue.facts) == 1:
+            return 1
+        self.parts[-1], many = plain, matching_rows(plain, self.catalogue.facts)
+        if first.table.public:
+            return 1
+        if many is None or (every_row and many > 1):
+            raise _repeated(side, first, many)
+        return many
 
     def _place(self, side: JoinOperand, conditions: list[q.Expression], single: tuple[str, ...]) -> None:
         self.placed.append(side)
@@ -247,7 +306,7 @@ class _Joiner:
             rows_per_unit=caps.rows if owner else None,
             groups_per_unit=caps.groups if owner else None,
             public=first.table.public,
-            one_row_per_unit=first.table.one_row_per_unit and len(only) == 1,
+            one_row_per_unit=first.table.one_row_per_unit and len(only) == 1 and caps.matching == 1,
             join_columns=tuple(links.values()),
         )
 
@@ -273,46 +332,68 @@ class _JoinBounds:
         plain = first.table.public or first.table.one_row_per_unit
         self.many = [] if plain else [first]  # tables of which several rows may meet several of another
         self.repeated: dict[int, str] = {}  # tables of which one row joins, and their declared key column
+        self.unmatched: list[JoinOperand] = []  # those of which also rows stay that meet none
         self.placed = [first]
         self.scanned = False  # whether a public table is read once more for each row
+        self.matching = 1  # rows of public tables that one row may be joined with
 
-    def add(self, side: JoinOperand, mine: list[str], theirs: list[str], *, compared: bool) -> None:
-        """Add a table that is joined by its columns `mine` with `theirs`; `compared` means by more than equality."""
+    def multiply(self, matching: int) -> None:
+        """Let each row be joined with so many rows of a public table."""
+        self.matching *= matching
+        self.rows = None if self.rows is None else self.rows * matching
+
+    def add(
+        self, side: JoinOperand, mine: list[str], theirs: list[str], exact: list[tuple[str, str]], *, compared: bool
+    ) -> None:
+        """Add a table that is joined by its columns `mine` with `theirs`, and by those of `exact` with one stored value
+        each; `compared` means by more than equality.
+        """
         self.placed.append(side)
         if not side.tests:
             self._count(side, mine, theirs)
         if side.table.public:
             self.scanned |= side.tests and compared
         elif not side.table.one_row_per_unit and (compared or not side.tests):
-            self._meet(side, mine, theirs)
+            self._meet(side, mine, theirs, {name for pair in exact for name in pair})
 
     def _count(self, side: JoinOperand, mine: list[str], theirs: list[str]) -> None:
         if side.table.public or _told_by(side, mine):
             self.groups = self.groups or side.table.groups_per_unit
             return
         if self.grain is not None and _told_by(self.grain, theirs):
-            self.grain, self.rows = side, side.table.rows_per_unit
+            rows = side.table.rows_per_unit
+            self.grain, self.rows = side, None if rows is None else rows * self.matching
             self.groups = side.table.groups_per_unit or self.groups
             return
         self.grain = None
         self.rows = self.rows * side.table.rows_per_unit if self.rows and side.table.rows_per_unit else None
         self.groups = self.groups or side.table.groups_per_unit
 
-    def _meet(self, side: JoinOperand, mine: list[str], theirs: list[str]) -> None:
-        if (column := self._told_of_one(side, mine)) is not None:
+    def _meet(self, side: JoinOperand, mine: list[str], theirs: list[str], exact: set[str]) -> None:
+        if (column := self._told_of_one(side, mine, exact)) is not None:
             self.repeated[id(side)] = column
             return
-        if not side.tests and len(self.many) == 1 and (column := self._told_of_one(self.many[0], theirs)) is not None:
-            self.repeated[id(self.many.pop())] = column
+        if not side.tests and len(self.many) == 1 and not self.unmatched:
+            other = self.many[0]
+            if (column := self._told_of_one(other, theirs, exact)) is not None:
+                self.repeated[id(self.many.pop())] = column
+                self.unmatched += [] if side.inner or column == other.table.unit else [other]
         self.many.append(side)
 
-    def _told_of_one(self, side: JoinOperand, names: list[str]) -> str | None:
+    def _told_of_one(self, side: JoinOperand, names: list[str], exact: set[str]) -> str | None:
         """The only column that tells the rows of a table apart and belongs to one unit: its unit, or a key that others
-        refer to. Of any other key rows of several units may share a value, and would take each other's place.
+        refer to. Of any other key rows of several units may share a value, and would take each other's place. A key is
+        compared by its stored values: many of them can be equal to one double, and may all be those of one unit.
         """
         column = _one(_told_by(side, names))
-        own = column == side.table.unit or (side.table.name, column) in self.referred
-        return column if own else None
+        key = (side.table.name, column) in self.referred and side.own(column) in exact
+        return column if column == side.table.unit or (key and not self._dated(side, column)) else None
+
+    @staticmethod
+    def _dated(side: JoinOperand, column: str | None) -> bool:
+        """Dates of a SELECT inside are those of the calendar, whatever was stored."""
+        found = side.table.any(column)
+        return found is not None and found.kind in ("date", "timestamp")
 
     def meeting(self, share: int) -> dict[int, tuple[str, int]]:
         """Return, for each table whose rows meet other rows, a column and how many rows may share a value of it.
@@ -326,30 +407,36 @@ class _JoinBounds:
                  many as are declared, and `most` is the largest number for which the product is at most MAX_JOINED_ROWS
                  / share, if there is one. Where another table says whose rows they are, so many rows refer to each of
                  its keys that their product is at most the root of that, and of that table there are so many rows of
-                 each unit.
+                 each unit. A table of which all rows stay, whether they meet one of such a table or none, is itself one
+                 of the others beside a third. Rows of public tables that match multiply all of this, so there are so
+                 many times fewer of the others.
         """
-        repeated = root(max(REPEATED // share, 1), len(self.repeated))
+        repeated = root(max(REPEATED // share // self.matching, 1), len(self.repeated))
         found = {place: (column, repeated) for place, column in self.repeated.items()}
-        if len(self.many) < (1 if self.scanned else 2):
+        matched = self.matching > max(REPEATED // share, 1)  # too often for a table that is read whole
+        if len(self.many) < (1 if self.scanned else 2) and not matched:
             return found
-        refer = [each for each in self.many if each.table.unit_reference is not None]
-        whole = [each for each in self.many if each.table.unit_reference is None and each.table.unit is not None]
+        every = [*self.many, *self.unmatched]
+        refer = [each for each in every if each.table.unit_reference is not None]
+        whole = [each for each in every if each.table.unit_reference is None and each.table.unit is not None]
         if refer:  # how many keys they refer to is bounded by the tables of these keys
-            whole += [each for each in self.placed if id(each) in self.repeated and each.table.unit_reference is None]
-        shared = MAX_JOINED_ROWS // share
+            there = [each for each in self.placed if id(each) in self.repeated and each.table.unit_reference is None]
+            whole += [each for each in there if not any(each is other for other in self.unmatched)]
+        shared = max(MAX_JOINED_ROWS // share // self.matching, 1)
         referring = min(REFERRING, root(isqrt(shared), len(refer)))
         room = (isqrt(shared) if self.scanned else shared) // referring ** len(refer)
         caps = [each.table.rows_per_unit or 1 for each in whole]
-        declared = prod(caps) * referring ** len(refer)
-        if declared * share > MAX_DECLARED_ROWS:
+        declared = prod(caps) * referring ** len(refer) * self.matching
+        scanned = SCANNED if self.scanned and self.matching > 1 else 1
+        if declared * share * scanned > MAX_DECLARED_ROWS * (10 if scanned > 1 else 1):
             ways = ["join fewer tables of many rows", "group by the unit inside first"]
             ways += ["ask for fewer texts, medians and SELECTs at once"] * (share > 1)
             raise NotAllowed(
-                f"one {self.many[0].table.unit} could have {declared:,} joined rows here, and this question can read "
-                f"at most {MAX_DECLARED_ROWS // share:,} of each.",
+                f"one {(self.many or self.placed)[0].table.unit} could have {declared:,} joined rows here, and this "
+                f"question can read at most {MAX_DECLARED_ROWS // share:,} of each.",
                 code="too-many-rows-meet",
                 instead=f"{', '.join(ways[:-1])}, or {ways[-1]}",
-                place=self.many[-1].place,
+                place=self.placed[-1].place if self.matching > 1 else self.many[-1].place,
             )
         most = next(
             n for n in count(isqrt(MAX_JOINED_ROWS), -1) if prod(max(n, each) for each in caps) <= room or n <= 1
@@ -361,19 +448,22 @@ class _JoinBounds:
 def limit_rows(relation: Relation, catalogue: Catalogue, share: int) -> Relation:
     """Limit the rows of a unit in each table of a relation to MAX_JOINED_ROWS / share, or to as many as are declared.
 
-    Where a table refers to another for its unit, each has the root of that as its limit: per key, and per unit.
+    Where a table refers to another for its unit, each has the root of that as its limit: per key, and per unit. A table
+    that was joined with its units first (`reference.owned`) has a limit per unit.
     """
     referring = any(
         table.unit_reference is not None for each in tables_of(relation) if (table := catalogue.table(each))
     )
     most = isqrt(MAX_JOINED_ROWS // share) if referring else MAX_JOINED_ROWS // share
 
-    def few(name: str) -> Relation:
-        table = catalogue.table(name)
+    def few(source: Relation) -> Relation | None:
+        found = owned_table(source, catalogue)
+        table = found.table if found else catalogue.table(source) if isinstance(source, str) else None
         if table is None or table.unit is None:
-            return name
-        columns = tuple(each.name for each in (*table.columns, *table.join_columns))
-        return UnitLimit(source=name, unit=table.unit, columns=columns, most=max(most, table.rows_per_unit or 1))
+            return None
+        columns = found.columns if found else tuple(each.name for each in (*table.columns, *table.join_columns))
+        rows = max(most, table.rows_per_unit or 1)
+        return UnitLimit(source=source, unit=found.unit if found else table.unit, columns=columns, most=rows)
 
     return with_unit_limit(relation, few)
 
@@ -412,17 +502,39 @@ def _matched(condition: q.Expression, own: set[str]) -> bool:
     return bool(_sides([condition], own)[0]) or condition.columns <= own
 
 
-def _single(side: JoinOperand, mine: list[str], exact: list[str]) -> tuple[str, ...]:
-    """Return the columns of a public table by which only one row may join; () if its key is compared exactly.
-
-    `mine` are its columns that are compared with anything, `exact` those that are compared by their stored values; none
-    where every row is a unit, so that a key is not relied on.
-    """
-    if not side.table.public or side.tests or _told_by(side, exact):
+def _single(side: JoinOperand, mine: list[str]) -> tuple[str, ...]:
+    """Return the columns of a public table by which only one row may join: those that are compared with anything."""
+    if not side.table.public or side.tests:
         return ()
     back = {name: own for own, name in side.names.items()}
     stored = {each.name.lower(): each.name for each in (*side.table.columns, *side.table.join_columns)}
     return tuple(sorted({stored[back[each]] for each in mine}))
+
+
+def _between(part: JoinInput) -> Tree | None:
+    """Return the conditions of a join input that read other tables, too."""
+    own = {outer for _, outer in part.names}
+    return reduce(conjunction, (each for each in conjuncts(part.on) if not fields(each) <= own), None)
+
+
+def _repeated(side: JoinOperand, first: JoinOperand, many: int | None) -> NotAllowed:
+    """Refuse to join a public table of which several rows match a row that is a unit, or nobody knows how many."""
+    name = side.below.alias
+    if many is None:
+        return NotAllowed(
+            f"it is not known how many rows of `{name}` match one row.",
+            code="too-many-rows-meet",
+            instead=f"join `{name}` on columns that tell its rows apart",
+            place=side.place,
+        )
+    return NotAllowed(
+        f"up to {many:,} rows of `{name}` match one row of `{first.below.alias}`, of which every row is a unit and"
+        " would count as often.",
+        code="row-is-unit",
+        instead=f"declare whose the rows of {first.table.name} are, and how many of each count (unit and"
+        f" rows_per_unit), or join `{name}` on columns that tell its rows apart",
+        place=side.place,
+    )
 
 
 def _all(conditions: list[q.Expression]) -> q.Expression | None:

@@ -11,12 +11,13 @@ from discreet.core.values.kinds import Kind
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.kernel.expressions import Domain, Field, Typed, conjunction
 from discreet.kernel.relations import ComputedColumn, PerUnit, UnitAggregate
-from discreet.plan.compile.from_clause import RelationShape, column_of, condition, projection, unused_name
-from discreet.plan.compile.types import is_unit, step_of, typed, unbounded
 from discreet.plan.measures.measure import MAX_STEPS
+from discreet.plan.rows.from_clause import RelationShape, column_of, condition, unused_name
+from discreet.plan.rows.types import is_unit, step_of, typed, unbounded
+from discreet.postprocess.table import RELEASED
 from discreet.sql import query as q
 
-__all__ = ["compile_per_unit", "groups_by_unit"]
+__all__ = ["compile_per_unit", "groups_by_unit", "unit_total"]
 
 WITHIN = ("count", "sum", "avg", "min", "max")
 
@@ -33,7 +34,9 @@ def compile_per_unit(
     where: q.Expression | None,
     below: RelationShape,
 ) -> RelationShape:
-    """Compile a SELECT that groups by the unit; `view` is over its keys k0, k1, … and its aggregates a0, a1, …"""
+    """Compile a SELECT that groups by the unit to a relation of its keys k0, k1, … and its aggregates a0, a1, …; the
+    rest of it, `view`, is over these.
+    """
     table, alias = below.table, below.alias
     assert table.unit is not None
     made, columns, domains, named = [], [], [], ""
@@ -49,7 +52,7 @@ def compile_per_unit(
         domains.append(found.domain)
     totals = []
     for n, aggregate in enumerate(aggregates):
-        total, column = _total(f"a{n}", aggregate, table, alias)
+        total, column = unit_total(f"a{n}", aggregate, table, alias)
         totals.append(total)
         columns.append(column)
     filtered = condition(where, table, alias)
@@ -73,7 +76,7 @@ def compile_per_unit(
         one_row_per_unit=not made,
         join_columns=() if link is None or link.kind is None else (_link(named, called, link),),
     )
-    return projection(view, RelationShape(relation=relation, table=shape, alias="", unit=called))
+    return RelationShape(relation=relation, table=shape, alias=RELEASED, unit=called)
 
 
 def _rows(domains: list[Domain | None], most: int | None) -> int | None:
@@ -88,7 +91,7 @@ def _link(name: str, called: str, unit: Column) -> Column:
     return Column(name=name, kind=unit.kind, exact=unit.exact, expression=Field(name=called, kind=unit.kind))
 
 
-def _total(name: str, aggregate: q.Aggregate, table: Table, alias: str) -> tuple[UnitAggregate, Column]:
+def unit_total(name: str, aggregate: q.Aggregate, table: Table, alias: str) -> tuple[UnitAggregate, Column]:
     """Compile an aggregate over the rows of one unit, and return what is known of its values."""
     function, argument, most = (
         aggregate.function,

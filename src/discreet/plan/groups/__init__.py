@@ -1,0 +1,1 @@
+"""Which groups there can be."""
