@@ -305,7 +305,7 @@ def test_and_somebody_can_move_them_as_far(tmp_path: Path, sql: str, rows: list[
     assert (1 - Fraction(1, 10**6)) * reach <= sum(abs(int(x)) for x in change.flat) <= reach  # but for grains
 
 
-@pytest.mark.parametrize("name", h.HOSTILE)
+@pytest.mark.parametrize("name", list(h.HOSTILE)[:: 1 if os.environ.get("DISCREET_SOAK") else 2])
 def test_whoever_joins_changes_nothing_but_noisy_numbers(tmp_path: Path, name: str) -> None:
     clinic, said = h.Clinic(folder=tmp_path, ledger=tmp_path / "clinic.ledger"), []
     asked = [each for each in h.SUMS if "WHERE" not in each.sql]

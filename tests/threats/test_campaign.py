@@ -23,7 +23,7 @@ from support.campaign.worlds import World
 SOAK = bool(os.environ.get("DISCREET_SOAK"))
 ONE = os.environ.get("DISCREET_CAMPAIGN")
 DICE = random.Random(date.today().toordinal())  # other worlds each day; the same for all processes of a run
-WORLDS = [int(ONE)] if ONE else [DICE.randrange(10**9) for _ in range(320)] if SOAK else range(16)
+WORLDS = [int(ONE)] if ONE else [DICE.randrange(10**9) for _ in range(320)] if SOAK else range(12)
 QUESTIONS = 36
 
 

@@ -3,6 +3,7 @@ neighbours, whatever is seen but noisy numbers is the same, and nothing fails.""
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import shutil
@@ -46,7 +47,7 @@ def asked(world: World) -> Iterator[str]:
             yield f"SELECT {named['key']}, AVG({named['number']}) FROM {name} GROUP BY 1"
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", list(FORMS)[:: 1 if os.environ.get("DISCREET_SOAK") else 2])
 def test_an_index_of_hostile_units(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Under one salt: both neighbours within reach from the index, and each person alone adds up to all of them."""
     dice = random.Random(form)
