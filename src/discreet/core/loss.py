@@ -32,7 +32,7 @@ __all__ = ["Budget", "Loss", "Remaining"]
 
 ONE, ZERO = Fraction(1), Fraction(0)
 MAX_CLASS = 64  # of losses whose ε is beyond 2^63 times their ρ, or is none
-RENYI_SHARE = Fraction(1, 100)  # of a budget's δ: what the account of one Rényi order may fail by
+RENYI_SHARE = Fraction(1, 10_000)  # of a budget's δ: what the account of one Rényi order may fail by
 
 Classes = Mapping[int, tuple[Fraction, Fraction]]
 
@@ -246,6 +246,11 @@ class Loss:
             return best
         return min(best, self.event + delta_of_zcdp(self.rho, at))
 
+    @property
+    def short(self) -> str:
+        """The loss by its ε alone, where it has one."""
+        return str(self) if self.pure is None else f"ε = {show(self.pure)}"
+
     def __str__(self) -> str:
         said = [] if self.pure is None else [f"ε = {show(self.pure)}"]
         if self.approximate is not None and self.pure is None:
@@ -269,8 +274,8 @@ class Budget:
     """The most that may ever be revealed about one unit: (ε, δ), or pure ε when δ is left out.
 
     δ is divided once, here: `events` of it for releases that fail with small probability (private keys), by default
-    half; of the rest one part in a hundred for the account of one Rényi order, and what remains for converting ρ to an
-    ε.
+    half; of the rest one part in ten thousand for the account of one Rényi order, and what remains for converting ρ to
+    an ε.
 
     A budget must hold for any sequence of questions, so it counts ε and ρ, not single points (ε, δ): a
     `Gaussian(epsilon=1, delta="1e-6", …)` on its own is not in a budget of (1, 1e-6). Buy
@@ -365,6 +370,7 @@ class Remaining:
     events: Fraction
     renyi: Fraction = ZERO
     order: int = 0
+    budget: Fraction | None = None  # the ε of which this is left
 
     @classmethod
     def of(cls, budget: Budget, spent: Loss) -> Remaining:
@@ -372,7 +378,7 @@ class Remaining:
         pure = None if spent.pure is None else max(ZERO, budget.epsilon - spent.pure)
         rho, events = max(ZERO, budget.rho - spent.rho), max(ZERO, (budget.events or ZERO) - spent.event)
         renyi = max(ZERO, budget.renyi - spent.renyi(budget.order)) if budget.order else ZERO
-        return cls(pure=pure, rho=rho, events=events, renyi=renyi, order=budget.order)
+        return cls(pure=pure, rho=rho, events=events, renyi=renyi, order=budget.order, budget=budget.epsilon)
 
     @property
     def epsilon(self) -> Fraction:
@@ -405,9 +411,29 @@ class Remaining:
             events=min(self.events, other.events),
             renyi=min(self.renyi, other.renyi) if order else ZERO,
             order=order,
+            budget=min((each for each in (self.budget, other.budget) if each is not None), default=None),
         )
 
-    def __str__(self) -> str:
+    def times(self, loss: Loss) -> int | None:
+        """Return how many more releases of a loss fit, one after the other; None for any number."""
+        spent = [(loss.rho, self.rho)]
+        if loss.pure is not None and self.pure is not None:
+            spent.append((loss.pure, self.pure))
+        if self.order:
+            spent.append((loss.renyi(self.order), self.renyi))
+        if any(not cost for cost, _ in spent):
+            return None if not loss.event else int(self.events // loss.event)
+        many = max(int(left // cost) for cost, left in spent)
+        return min(many, int(self.events // loss.event)) if loss.event else many
+
+    @property
+    def details(self) -> str:
+        """The room of each account in words, for who keeps the books."""
         ways = [] if self.pure is None else [f"ε = {show(self.pure)}"]
         ways += [f"ρ = {show(self.rho)}"] if self.rho or not ways else []
-        return " or ".join(ways) + (f", and {show(self.events)} for private keys" if self.events else "")
+        ways += [f"{show(self.renyi)} at order {self.order}"] if self.order else []
+        return " or ".join(ways) + (f", and δ = {show(self.events)} for group names" if self.events else "")
+
+    def __str__(self) -> str:
+        of = "" if self.budget is None or self.epsilon == self.budget else f" of {show(self.budget)}"
+        return f"ε = {show(self.epsilon)}{of}"

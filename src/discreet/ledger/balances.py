@@ -334,7 +334,7 @@ class State:
             raise BudgetExceeded(
                 f"this question costs {charge.cost}, which the budget of {title(account)} has no room for.",
                 code="budget-exceeded",
-                instead=f"ask for a smaller ε or a wider margin: {left} is left" if left.pure or left.rho else nothing,
+                instead=f"ask for a smaller ε or a wider margin: {left} is left" if left.epsilon else nothing,
             )
 
     def admit_analyst(self, dataset: str, analyst: str) -> None:
