@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import cache
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -16,6 +18,8 @@ from hypothesis import strategies as st
 
 from discreet import Budget, Exponential, Gaussian, Laplace, Loss, NotAllowed, NotUnderstood, Refusal, Threshold
 from discreet.accounting.composition import advanced, basic, optimal, optimal_delta, zcdp_simple
+from discreet.core.conversion import renyi_of, zcdp_of
+from discreet.core.loss import RENYI_SHARE, Remaining
 
 amounts = st.fractions(min_value=0, max_value=20, max_denominator=1000)
 losses = st.builds(
@@ -58,8 +62,8 @@ def test_published_figures_of_composition() -> None:
     assert round(float(hundred.epsilon(delta)), 4) == 5.2215
     assert round(float(optimal("0.1", 100, delta)), 5) == 4.77457
     assert round(float((100 * Exponential(epsilon="0.1", sensitivity=1).loss).epsilon(delta)), 4) == 2.4191
-    assert round(float(Budget(epsilon=1, delta=delta, events=0).rho), 6) == 0.024356
-    assert round(float(Budget(epsilon=5, delta=delta, events=0).rho), 6) == 0.463065
+    assert round(float(zcdp_of(Fraction(1), Fraction(delta))), 6) == 0.024356
+    assert round(float(zcdp_of(Fraction(5), Fraction(delta))), 6) == 0.463065
 
 
 def test_other_accountants_agree() -> None:
@@ -216,6 +220,97 @@ def test_the_two_sums_together_keep_the_promise() -> None:
             else:
                 mass += max(0.0, p - math.e * q)
         assert mass <= 0.05 + 1e-12
+
+
+def test_one_small_gaussian_question_leaves_the_pure_budget_almost_whole() -> None:
+    """Without the account of one Rényi order it would end it: nothing but ρ could be added up any more."""
+    budget, tiny = Budget(epsilon=3, delta="1e-6"), Loss(rho="1e-24")
+    spent = tiny
+    for _ in range(29):
+        spent += Loss(pure="0.1")
+    assert spent.pure is None
+    assert spent.rho < budget.rho
+    spent = tiny + Loss(pure="1.4") + Loss(pure="1.4")
+    assert spent.rho > budget.rho
+    assert spent in budget
+    left = Remaining.of(budget, spent)
+    assert Fraction("0.1") < left.epsilon < Fraction("0.2")
+    assert spent + Loss(pure=left.epsilon) in budget
+    assert spent + Loss(pure=left.epsilon + Fraction("0.001")) not in budget
+    assert Remaining.of(budget, Loss.ZERO).epsilon == 3
+    assert budget.renyi > Fraction("0.98") * 3
+
+
+@given(st.lists(losses, min_size=1, max_size=6), st.integers(1, 12))
+def test_the_divergence_of_one_order_is_the_sum_of_the_better_statements(parts: list[Loss], bits: int) -> None:
+    order = 2**bits
+    each = [min(loss.pure, order * loss.rho) if loss.pure is not None else order * loss.rho for loss in parts]
+    assert sum(parts, start=Loss.ZERO).renyi(order) == sum(each)
+    assert sum(parts, start=Loss.ZERO).renyi(order + 1) >= sum(each)
+
+
+@given(losses, st.sampled_from(["0.3", "1", "7"]), st.sampled_from(["1e-9", "1e-3"]))
+def test_what_remains_says_what_fits(spent: Loss, epsilon: str, delta: str) -> None:
+    """One number: a pure question of this ε fits, and none that is larger by more than its last digit."""
+    budget = Budget(epsilon=epsilon, delta=delta)
+    spent = Loss(pure=spent.pure and spent.pure / 20, rho=spent.rho / 400, event=0)
+    left = Remaining.of(budget, spent)
+    if left.epsilon:
+        assert Loss(pure=left.epsilon) in left
+        assert spent + Loss(pure=left.epsilon) in budget
+    more = Loss(pure=left.epsilon * Fraction("1.00002") + Fraction("1e-9"))
+    assert more not in left
+    assert spent + more not in budget
+    for other in (Budget(epsilon=2, delta="1e-6"), Budget(epsilon="0.5")):
+        both = left & Remaining.of(other, spent)
+        if both.epsilon:
+            assert Loss(pure=both.epsilon) in left
+            assert spent + Loss(pure=both.epsilon) in other
+
+
+def test_the_three_accounts_together_keep_the_promise() -> None:
+    """An analyst who goes on by whichever account has room, on the luckiest transcripts, gets no more than (ε, δ).
+
+    Randomized responses of several sizes, of which every transcript is enumerated. δ is large here, so that what the
+    accounts may fail by is not lost in rounding; a filter that gave each account all of δ, and no conversion to one of
+    them, is noticed.
+    """
+
+    def worst(inside: Any, epsilon: float, sizes: tuple[str, ...]) -> float:
+        """The largest hockey-stick mass over strategies that stop or choose a size by what came so far."""
+        found: dict[tuple[int, ...], Any] = {}
+
+        @cache
+        def admitted(used: tuple[int, ...]) -> bool:
+            return inside(sum((n * Loss(pure=size) for n, size in zip(used, sizes, strict=True)), start=Loss.ZERO))
+
+        def best(used: tuple[int, ...], gain: int) -> float:
+            """… given how often each size was asked, and the log likelihood ratio in steps of 1/20."""
+            key = (*used, gain)
+            if key not in found:
+                stop = max(0.0, 1.0 - math.exp(epsilon - gain / 20))
+                ways = [stop]
+                for at, size in enumerate(sizes):
+                    more = tuple(n + (place == at) for place, n in enumerate(used))
+                    if admitted(more):
+                        e, step = float(size), round(float(size) * 20)
+                        p = math.exp(e) / (1 + math.exp(e))
+                        ways.append(p * best(more, gain + step) + (1 - p) * best(more, gain - step))
+                found[key] = max(ways)
+            return found[key]
+
+        return best((0,) * len(sizes), 0)
+
+    budget = Budget(epsilon=2, delta="0.04", events=0)
+    order = 32
+    capacity = renyi_of(budget.epsilon, budget.converted * RENYI_SHARE, order)
+
+    def three(spent: Loss) -> bool:
+        return spent in budget or spent.renyi(order) <= capacity
+
+    assert worst(lambda spent: spent in budget, 2.0, ("0.5", "0.25")) <= 0.04
+    assert worst(three, 2.0, ("0.5", "0.25")) <= 0.04
+    assert worst(lambda spent: spent.rho <= 4 * budget.rho, 2.0, ("0.5", "0.25")) > 0.04
 
 
 def test_losses_do_what_hands_expect() -> None:

@@ -56,7 +56,7 @@ def whole(thing: Any) -> Any:
     """Everything that a state holds, by its attributes, whatever is written of it."""
     if isinstance(thing, dict):
         return [(key, whole(value)) for key, value in thing.items()]
-    if isinstance(thing, list):
+    if isinstance(thing, (list, tuple)) and not isinstance(thing, Link):
         return [whole(each) for each in thing]
     slots = getattr(type(thing), "__slots__", None)
     if isinstance(thing, (balances.AccountBalance, balances.Sum)):

@@ -25,6 +25,7 @@ from collections import Counter
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -35,7 +36,9 @@ import pyarrow.parquet as pq
 import discreet as dp
 from discreet.catalogue import toml
 from discreet.core.coins import SYSTEM, Coins, System
+from discreet.core.conversion import zcdp_of
 from discreet.core.record import read
+from discreet.core.text import show
 from discreet.curator.curator import Curator
 from discreet.curator.opening import ledger_of
 from discreet.engines.duckdb.connection import DuckDBSource
@@ -218,7 +221,7 @@ def _said(value: Any) -> Any:
 def balances(ledger: dp.Ledger) -> dict[str, Any]:
     """All accounts, with what they may spend, have spent, and how often."""
     return {
-        "/".join(each.account): [str(each.budget), list(Charge.price(each.spent)), each.charges, str(each.left)]
+        "/".join(each.account): [str(each.budget), list(Charge.price(each.spent)), each.charges, _room(each)]
         for each in ledger.balances
     }
 
@@ -448,3 +451,16 @@ public = true
 
 if __name__ == "__main__":
     make(Path(sys.argv[1]))
+
+
+def _room(account: Any) -> str:
+    """What is left by the sums of ε and ρ, as the first versions told it, of the δ that was theirs."""
+    left = account.left
+    if left is None:
+        return "None"
+    budget = account.budget
+    most = zcdp_of(budget.epsilon, budget.converted) if budget.converted else 0
+    rho = max(Fraction(0), most - account.spent.rho)
+    ways = [] if left.pure is None else [f"ε = {show(left.pure)}"]
+    ways += [f"ρ = {show(rho)}"] if rho or not ways else []
+    return " or ".join(ways) + (f", and {show(left.events)} for private keys" if left.events else "")

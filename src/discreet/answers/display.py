@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from discreet.answers.frame import Frame, number_text, shown_rows
-from discreet.core.loss import Loss
+from discreet.core.loss import Loss, Remaining
 from discreet.core.text import show, table
 from discreet.kernel.plan import Key
 from discreet.plan.draft import Draft
@@ -18,7 +18,7 @@ from discreet.plan.plan import Plan
 if TYPE_CHECKING:
     from discreet.answers.answer import Answer
 
-__all__ = ["bounds_text", "page", "remarks_text", "text"]
+__all__ = ["bounds_text", "left_text", "page", "remarks_text", "text"]
 
 MAX_NOTEBOOK_ROWS = 1000  # rows in a notebook
 
@@ -69,19 +69,27 @@ def _remarks(answer: Answer, margins: Frame) -> list[str]:
     noisy = [i for i, kind in enumerate(answer.kinds) if kind in ("integer", "real") and not answer.exact(i)]
     known = [i for i in noisy if any(each is not None for each in margins.data.columns[i])]
     sure = f"{show(100 * answer.confidence)} % confidence"
-    cost = _cost(answer)
     lines = [f"± holds for each number with {sure}."] if known else []
     if len(answer) and len(known) < len(noisy):
         lines.append(f"No margin is known for: {', '.join(answer.columns[i] for i in noisy if i not in known)}.")
     lines += answer.origin.beside(answer.confidence)
-    lines.append(f"Cost: {cost}. Left: {answer.left}.")
+    lines.append(f"Cost: {_cost(answer)}. Left: {left_text(answer.left, answer.cost)}.")
     return [*lines, *answer.origin.caps(), *answer.bill.remarks]
 
 
 def _cost(answer: Answer) -> str:
     if answer.bill.receipt is None:
         return "nothing: it reads public tables alone"
-    return "nothing: it was asked before" if answer.cost == Loss.ZERO else str(answer.cost)
+    return "nothing: it was asked before" if answer.cost == Loss.ZERO else answer.cost.short
+
+
+def left_text(left: Remaining, cost: Loss) -> str:
+    """Return what is left of a budget in words: as one ε, and how many more questions of this cost fit."""
+    many = None if cost == Loss.ZERO else left.times(cost)
+    if many is None:
+        return str(left)
+    some = f"about {many:,} more questions" if many > 1 else "one more question" if many else "no more questions"
+    return f"{left}, {some} like this"
 
 
 def remarks_text(draft: Draft, plan: Plan, confidence: Fraction) -> list[str]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
+from discreet.answers.display import left_text
 from discreet.core.loss import Loss
 
 if TYPE_CHECKING:
@@ -90,7 +91,8 @@ def _answer(answer: Answer, *, simultaneous: bool) -> dict[str, Any]:
         "simultaneous": simultaneous,
         "cost": {"text": str(answer.cost), **loss_json(answer.cost)},
         "left": {
-            "text": str(left),
+            "text": left_text(left, answer.cost),
+            "epsilon": str(left.epsilon),
             "pure": None if left.pure is None else str(left.pure),
             "rho": str(left.rho),
             "events": str(left.events),

@@ -186,7 +186,7 @@ def _balances(balances: Iterable[Balance]) -> str:
             "–" if one.budget is None else one.budget,
             one.charges,
             one.spent,
-            "–" if one.left is None else one.left,
+            "–" if one.left is None else one.left.details,
         )
         for one in balances
     ]
@@ -241,6 +241,7 @@ def _balance(one: Balance) -> dict[str, Any]:
         "left_pure": None if left is None or left.pure is None else str(left.pure),
         "left_rho": None if left is None else str(left.rho),
         "left_events": None if left is None else str(left.events),
+        "left_epsilon": None if left is None else str(left.epsilon),
     }
 
 

@@ -12,7 +12,18 @@ from functools import lru_cache
 
 from discreet.core.exact import Ball, ball, ceiling, floor, log, probability_ceiling
 
-__all__ = ["delta_of_pure", "delta_of_zcdp", "epsilon_of_pure", "epsilon_of_zcdp", "group_delta", "zcdp_of"]
+__all__ = [
+    "delta_of_pure",
+    "delta_of_zcdp",
+    "epsilon_of_pure",
+    "epsilon_of_zcdp",
+    "group_delta",
+    "order_for",
+    "renyi_of",
+    "root_floor",
+    "rounded_down",
+    "zcdp_of",
+]
 
 
 # ── zCDP ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -99,6 +110,41 @@ def _best_order(bound: Callable[[float], float], log_rho: float, log_size: float
             right = low + ratio * (high - low)
             at_right = bound(math.exp(right))
     return 1 + Fraction(math.exp((low + high) / 2))
+
+
+# ── one Rényi order ──────────────────────────────────────────────────────────────────────────────────────────
+#
+# A bound r on the divergence of one order α turns into δ as above, with αρ = r.
+
+
+def order_for(epsilon: Fraction, delta: Fraction) -> int:
+    """Return a power of two that is a Rényi order at which at most 2 % of ε is lost to the conversion."""
+    least = 1 - log(delta) / (0.02 * min(float(epsilon), 1e12))
+    return 1 << math.ceil(math.log2(max(2.0, least)))
+
+
+@lru_cache(maxsize=4096)
+def renyi_of(epsilon: Fraction, delta: Fraction, order: int) -> Fraction:
+    """Return the largest divergence of an order that gives (ε, δ)-privacy, rounded down."""
+
+    def exact() -> Ball:
+        a = ball(Fraction(order))
+        return ball(epsilon) + (a * ball(delta)).log() / (a - 1) - (1 - 1 / a).log()
+
+    return max(Fraction(0), floor(exact))
+
+
+def root_floor(square: Fraction) -> Fraction:
+    """Return the square root of a number, rounded down to six digits."""
+    return Fraction(0) if square <= 0 else rounded_down(max(Fraction(0), floor(lambda: ball(square).sqrt())))
+
+
+def rounded_down(value: Fraction) -> Fraction:
+    """Return a number, rounded down to six digits."""
+    if value <= 0:
+        return Fraction(0)
+    step = Fraction(10) ** (math.floor(log(value) / math.log(10)) - 5)
+    return value // step * step
 
 
 # ── pure ─────────────────────────────────────────────────────────────────────────────────────────────────────

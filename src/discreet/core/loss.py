@@ -6,7 +6,7 @@ value: adding two losses is running two mechanisms, also when the second was cho
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
@@ -17,6 +17,10 @@ from discreet.core.conversion import (
     epsilon_of_pure,
     epsilon_of_zcdp,
     group_delta,
+    order_for,
+    renyi_of,
+    root_floor,
+    rounded_down,
     zcdp_of,
 )
 from discreet.core.exact import Number, number, positive_integer, price, probability
@@ -26,7 +30,25 @@ from discreet.errors import NotAllowed, NotUnderstood
 
 __all__ = ["Budget", "Loss", "Remaining"]
 
-ONE = Fraction(1)
+ONE, ZERO = Fraction(1), Fraction(0)
+MAX_CLASS = 64  # of losses whose ε is beyond 2^63 times their ρ, or is none
+RENYI_SHARE = Fraction(1, 10_000)  # of a budget's δ: what the account of one Rényi order may fail by
+
+Classes = Mapping[int, tuple[Fraction, Fraction]]
+
+
+def ratio_class(pure: Fraction | None, rho: Fraction) -> int:
+    """Return the least whole j >= 0 with pure <= 2^j·rho; MAX_CLASS beyond, and without a pure statement."""
+    if pure is None or not rho:
+        return 0 if pure == 0 else MAX_CLASS
+    ratio = pure / rho
+    return min(MAX_CLASS, max(0, -(-ratio.numerator // ratio.denominator) - 1).bit_length())
+
+
+def renyi_of_classes(classes: Mapping[int, tuple[Fraction, Fraction]], order: int) -> Fraction:
+    """Bound the divergence of an order, from sums by class; see `Loss.renyi`."""
+    parts = (order * rho if j == MAX_CLASS else min(pure, order * rho) for j, (pure, rho) in classes.items())
+    return sum(parts, ZERO)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +124,13 @@ class Loss:
         """Return the loss of both mechanisms on the same units, even if the second is chosen after the first."""
         if not isinstance(other, Loss):
             return NotImplemented
-        return self._join(other, lambda one, two: one + two)
+        both = self._join(other, lambda one, two: one + two)
+        classes = dict(self.classes)
+        for j, (pure, rho) in other.classes.items():
+            before = classes.get(j, (ZERO, ZERO))
+            classes[j] = before[0] + pure, before[1] + rho
+        both.__dict__["classes"] = classes
+        return both
 
     def __or__(self, other: Loss) -> Loss:
         """Return the loss of the two mechanisms on disjoint units: each unit is in the data of one of them."""
@@ -113,6 +141,22 @@ class Loss:
     def __radd__(self, other: int) -> Loss:
         """Return this loss for 0 + loss, so that sum(losses) works."""
         return self if type(other) is int and other == 0 else NotImplemented
+
+    @once
+    def classes(self) -> Classes:
+        """The sums (Σε, Σρ) over the mechanisms that were added up, by the size of ε/ρ; see `renyi`."""
+        return {ratio_class(self.pure, self.rho): (ZERO if self.pure is None else self.pure, self.rho)}
+
+    def renyi(self, order: int) -> Fraction:
+        """Bound the Rényi divergence of a whole `order` > 1, outside the event.
+
+        Promise  the sum over all mechanisms of min(ε, order·ρ), exactly so for orders that are a power of two; a bound
+                 on it for others.
+        Because  an ε-private mechanism has at most ε at every order, and a ρ-zCDP one at most order·ρ; both add up,
+                 also where mechanisms are chosen adaptively. Mechanisms of one class j have 2^(j-1)·ρ < ε <= 2^j·ρ, so
+                 at a power of two either all of them are bounded better by ε or all by ρ, and sums of each suffice.
+        """
+        return renyi_of_classes(self.classes, order)
 
     def _join(self, other: Loss, by: Callable[[Fraction, Fraction], Fraction]) -> Loss:
         mine, theirs = self.approximate, other.approximate
@@ -128,17 +172,19 @@ class Loss:
         if type(times) is int and times == 0:
             return Loss.ZERO
         n = positive_integer(times, "times")
-        return Loss(
+        all_of_them = Loss(
             pure=None if self.pure is None else n * self.pure,
             rho=n * self.rho,
             event=n * self.event,
             approximate=self.approximate and (n * self.approximate[0], n * self.approximate[1]),
         )
+        all_of_them.__dict__["classes"] = {j: (n * pure, n * rho) for j, (pure, rho) in self.classes.items()}
+        return all_of_them
 
     __mul__ = __rmul__
 
     def __le__(self, other: Loss) -> bool:
-        """Return True if no statement is worse: the product order. Two losses may be incomparable."""
+        """Return True if no field states worse: the product order. Two losses may be incomparable."""
         if not isinstance(other, Loss):
             return NotImplemented
         if other.pure is not None and (self.pure is None or self.pure > other.pure):
@@ -200,6 +246,11 @@ class Loss:
             return best
         return min(best, self.event + delta_of_zcdp(self.rho, at))
 
+    @property
+    def short(self) -> str:
+        """The loss by its ε alone, where it has one."""
+        return str(self) if self.pure is None else f"ε = {show(self.pure)}"
+
     def __str__(self) -> str:
         said = [] if self.pure is None else [f"ε = {show(self.pure)}"]
         if self.approximate is not None and self.pure is None:
@@ -222,8 +273,9 @@ Loss.ZERO = Loss(pure=Fraction(0))
 class Budget:
     """The most that may ever be revealed about one unit: (ε, δ), or pure ε when δ is left out.
 
-    δ is divided once, here: `events` of it for releases that fail with small probability (private keys), the rest for
-    converting ρ to an ε. By default half and half.
+    δ is divided once, here: `events` of it for releases that fail with small probability (private keys), by default
+    half; of the rest one part in ten thousand for the account of one Rényi order, and what remains for converting ρ to
+    an ε.
 
     A budget must hold for any sequence of questions, so it counts ε and ρ, not single points (ε, δ): a
     `Gaussian(epsilon=1, delta="1e-6", …)` on its own is not in a budget of (1, 1e-6). Buy
@@ -258,31 +310,49 @@ class Budget:
     @once
     def rho(self) -> Fraction:
         """The largest ρ within this (ε, δ), rounded down; zero for a pure budget."""
-        if self.delta is None or self.events is None or self.events == self.delta:
-            return Fraction(0)
-        return zcdp_of(self.epsilon, self.delta - self.events)
+        return zcdp_of(self.epsilon, self.converted * (1 - RENYI_SHARE)) if self.converted else ZERO
+
+    @property
+    def converted(self) -> Fraction:
+        """The part of δ by which other statements than pure ones are converted to an ε."""
+        return ZERO if self.delta is None or self.events is None else self.delta - self.events
+
+    @once
+    def order(self) -> int:
+        """The Rényi order of the third account, a power of two; zero for a pure budget.
+
+        It is so high that pure questions have nearly all of ε there. It follows from ε and δ, and from no question.
+        """
+        return order_for(self.epsilon, self.converted * RENYI_SHARE) if self.converted else 0
+
+    @once
+    def renyi(self) -> Fraction:
+        """The largest divergence of the order `order` within this (ε, δ), rounded down; zero for a pure budget."""
+        return renyi_of(self.epsilon, self.converted * RENYI_SHARE, self.order) if self.converted else ZERO
 
     def __contains__(self, spent: Loss) -> bool:
         """Return True if a history with the loss `spent` keeps to this budget.
 
         Given    the losses of questions chosen adaptively, added up.
         Promise  a curator that stops before leaving the budget is (ε, δ)-private as a whole.
-        Because  a loss passes when its events fit `events` and either Σε <= ε or Σρ converts to ε at δ - events.
-                 Outside the events: on transcripts that pass the first way the privacy loss never exceeds ε; the
-                 others are transcripts of a zCDP filter, whose hockey-stick mass at ε is at most δ - events. The
-                 `approximate` statement takes no part: switching to it on some transcripts would add its δ again.
+        Because  a loss passes when its events fit `events` and one of three accounts has room: Σε <= ε; Σρ converts to
+                 ε at (1 - η)(δ - events); or the divergence of one order, fixed with the budget, converts to ε at
+                 η(δ - events), where η is RENYI_SHARE. All three sums only grow, so a transcript that ends within an
+                 account was within it at every step, and is as likely as with a curator that stops when that account is
+                 used up: a filter for one statement alone. Outside the events, and divided by the account that they end
+                 within, transcripts have hockey-stick masses at ε of at most 0, (1 - η)(δ - events) and η(δ - events),
+                 by the filters for pure losses, for zCDP and for a fixed Rényi order (Feldman and Zrnic 2021;
+                 Whitehouse, Ramdas, Rogers and Wu 2023). The `approximate` statement takes no part: switching to it on
+                 some transcripts would add its δ again.
         """
         if not isinstance(spent, Loss):
             raise NotUnderstood(
                 "a budget contains losses.", code="wrong-argument", instead="write mechanism.loss in budget"
             )
+        if spent.event > (self.events or 0):
+            return False
         pure = spent.pure is not None and spent.pure <= self.epsilon
-        return self.admits(pure=pure, rho=spent.rho <= self.rho, events=spent.event <= (self.events or 0))
-
-    @staticmethod
-    def admits(*, pure: bool, rho: bool, events: bool) -> bool:
-        """Return True if the three sums, compared one by one, are within a budget by the rule of `__contains__`."""
-        return events and (pure or rho)
+        return pure or spent.rho <= self.rho or (self.order > 0 and spent.renyi(self.order) <= self.renyi)
 
     def __str__(self) -> str:
         return f"ε = {show(self.epsilon)}" + (f", δ = {show(self.delta)}" if self.delta is not None else "")
@@ -290,32 +360,80 @@ class Budget:
 
 @dataclass(frozen=True, kw_only=True)
 class Remaining:
-    """The remaining budget: `pure` by adding up ε (None when a release without an ε was bought), `rho` by adding up ρ.
-    A question fits when either has room. `events` remains for private keys.
+    """The remaining budget of each account: `pure` by adding up ε (None when a release without an ε was bought), `rho`
+    by adding up ρ, `renyi` by adding up the divergence of an `order`. A question fits when one has room. `events`
+    remains for private keys.
     """
 
     pure: Fraction | None
     rho: Fraction
     events: Fraction
+    renyi: Fraction = ZERO
+    order: int = 0
+    budget: Fraction | None = None  # the ε of which this is left
 
     @classmethod
     def of(cls, budget: Budget, spent: Loss) -> Remaining:
         """Return what the loss `spent` leaves of `budget`."""
-        pure = None if spent.pure is None else max(Fraction(0), budget.epsilon - spent.pure)
-        rho, events = max(Fraction(0), budget.rho - spent.rho), max(Fraction(0), (budget.events or 0) - spent.event)
-        return cls(pure=pure, rho=rho, events=events)
+        pure = None if spent.pure is None else max(ZERO, budget.epsilon - spent.pure)
+        rho, events = max(ZERO, budget.rho - spent.rho), max(ZERO, (budget.events or ZERO) - spent.event)
+        renyi = max(ZERO, budget.renyi - spent.renyi(budget.order)) if budget.order else ZERO
+        return cls(pure=pure, rho=rho, events=events, renyi=renyi, order=budget.order, budget=budget.epsilon)
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The largest ε of one more pure question that fits, rounded down to six digits where it is irrational.
+
+        Because  it costs ε, ρ = ε²/2, and a divergence of the order α of min(ε, αε²/2).
+        """
+        ways = [self.pure or ZERO, root_floor(2 * self.rho)]
+        if self.order:
+            ways += [rounded_down(self.renyi), root_floor(2 * self.renyi / self.order)]
+        return max(ways)
 
     def __contains__(self, loss: Loss) -> bool:
         """Return True if there is room for `loss`."""
+        if loss.event > self.events:
+            return False
         pure = loss.pure is not None and self.pure is not None and loss.pure <= self.pure
-        return Budget.admits(pure=pure, rho=loss.rho <= self.rho, events=loss.event <= self.events)
+        return pure or loss.rho <= self.rho or (self.order > 0 and loss.renyi(self.order) <= self.renyi)
 
     def __and__(self, other: Remaining) -> Remaining:
-        """Return what remains where both budgets must hold."""
-        pure = None if self.pure is None or other.pure is None else min(self.pure, other.pure)
-        return Remaining(pure=pure, rho=min(self.rho, other.rho), events=min(self.events, other.events))
+        """Return what remains where both budgets must hold: what fits it fits both.
 
-    def __str__(self) -> str:
+        Because  a divergence grows with its order, so what has room at the higher of two orders has it at both.
+        """
+        pure = None if self.pure is None or other.pure is None else min(self.pure, other.pure)
+        order = max(self.order, other.order) if self.order and other.order else 0
+        return Remaining(
+            pure=pure,
+            rho=min(self.rho, other.rho),
+            events=min(self.events, other.events),
+            renyi=min(self.renyi, other.renyi) if order else ZERO,
+            order=order,
+            budget=min((each for each in (self.budget, other.budget) if each is not None), default=None),
+        )
+
+    def times(self, loss: Loss) -> int | None:
+        """Return how many more releases of a loss fit, one after the other; None for any number."""
+        spent = [(loss.rho, self.rho)]
+        if loss.pure is not None and self.pure is not None:
+            spent.append((loss.pure, self.pure))
+        if self.order:
+            spent.append((loss.renyi(self.order), self.renyi))
+        if any(not cost for cost, _ in spent):
+            return None if not loss.event else int(self.events // loss.event)
+        many = max(int(left // cost) for cost, left in spent)
+        return min(many, int(self.events // loss.event)) if loss.event else many
+
+    @property
+    def details(self) -> str:
+        """The room of each account in words, for who keeps the books."""
         ways = [] if self.pure is None else [f"ε = {show(self.pure)}"]
         ways += [f"ρ = {show(self.rho)}"] if self.rho or not ways else []
-        return " or ".join(ways) + (f", and {show(self.events)} for private keys" if self.events else "")
+        ways += [f"{show(self.renyi)} at order {self.order}"] if self.order else []
+        return " or ".join(ways) + (f", and δ = {show(self.events)} for group names" if self.events else "")
+
+    def __str__(self) -> str:
+        of = "" if self.budget is None or self.epsilon == self.budget else f" of {show(self.budget)}"
+        return f"ε = {show(self.epsilon)}{of}"

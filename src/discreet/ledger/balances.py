@@ -20,7 +20,7 @@ from discreet.ledger.facts import Account, Cap, Charge, Dataset, fact_of
 
 __all__ = ["FOLD", "NOTHING", "AccountBalance", "State", "title"]
 
-FOLD = 1  # version of the effect of facts on a state, and of its serialised form
+FOLD = 2  # version of the effect of facts on a state, and of its serialised form
 
 MAX_DENOMINATOR_BITS = 2048  # bits of a denominator; beyond, a sum is rounded up to a multiple of COARSE_DENOMINATOR
 COARSE_DENOMINATOR = 1 << 1024
@@ -78,11 +78,12 @@ class Sum:
 class AccountBalance:
     """The sums that an account has spent, as a budget counts them."""
 
-    __slots__ = ("charges", "event", "pure", "rho")
+    __slots__ = ("charges", "classes", "event", "pure", "rho")
 
     def __init__(self) -> None:
         self.pure: Sum | None = Sum()
         self.rho, self.event, self.charges = Sum(), Sum(), 0
+        self.classes: dict[int, tuple[Sum, Sum]] = {}  # as `Loss.classes`
 
     def add(self, cost: Loss, charges: int = 1) -> None:
         """Add one more charge, or the sum of several."""
@@ -94,29 +95,38 @@ class AccountBalance:
         self.rho.add(cost.rho)
         if cost.event:
             self.event.add(cost.event)
+        for j, (pure, rho) in cost.classes.items():
+            sums = self.classes.setdefault(j, (Sum(), Sum()))
+            sums[0].add(pure)
+            sums[1].add(rho)
 
     def fits(self, cost: Loss, cap: Budget) -> bool:
-        """Return True if `cap` has room for `cost`: `self.loss + cost in cap`, without making the sum."""
+        """Return True if `cap` has room for `cost`: `self.loss + cost in cap`, mostly without making the sum."""
+        if not self.event.fits(cost.event, cap.events or ZERO):
+            return False
         pure = cost.pure is not None and self.pure is not None and self.pure.fits(cost.pure, cap.epsilon)
-        return cap.admits(
-            pure=pure, rho=self.rho.fits(cost.rho, cap.rho), events=self.event.fits(cost.event, cap.events or ZERO)
-        )
+        return pure or self.rho.fits(cost.rho, cap.rho) or (cap.order > 0 and self.loss + cost in cap)
 
     @property
     def loss(self) -> Loss:
         """The sums as one loss."""
-        return Loss.of(None if self.pure is None else self.pure.value, self.rho.value, self.event.value)
+        found = Loss.of(None if self.pure is None else self.pure.value, self.rho.value, self.event.value)
+        if self.classes:
+            found.__dict__["classes"] = {j: (pure.value, rho.value) for j, (pure, rho) in self.classes.items()}
+        return found
 
     @property
     def written(self) -> list[Any]:
         pure = None if self.pure is None else self.pure.written
-        return [self.charges, pure, self.rho.written, self.event.written]
+        classes = [[j, pure.written, rho.written] for j, (pure, rho) in self.classes.items()]
+        return [self.charges, pure, self.rho.written, self.event.written, classes]
 
     @classmethod
     def read(cls, written: list[Any]) -> AccountBalance:
         found = cls()
-        found.charges, pure, rho, event = written
+        found.charges, pure, rho, event, classes = written
         found.pure, found.rho, found.event = None if pure is None else Sum.read(pure), Sum.read(rho), Sum.read(event)
+        found.classes = {j: (Sum.read(pure), Sum.read(rho)) for j, pure, rho in classes}
         return found
 
 
@@ -324,7 +334,7 @@ class State:
             raise BudgetExceeded(
                 f"this question costs {charge.cost}, which the budget of {title(account)} has no room for.",
                 code="budget-exceeded",
-                instead=f"ask for a smaller ε or a wider margin: {left} is left" if left.pure or left.rho else nothing,
+                instead=f"ask for a smaller ε or a wider margin: {left} is left" if left.epsilon else nothing,
             )
 
     def admit_analyst(self, dataset: str, analyst: str) -> None:

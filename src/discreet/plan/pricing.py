@@ -52,9 +52,10 @@ def prices(budget: Budget, epsilon: Fraction) -> tuple[Price, ...]:
 
 def rho_for(budget: Budget, epsilon: Fraction) -> Fraction:
     """Return the ρ of zCDP that an ε buys under the budget's δ; all of the budget's ρ for all of its ε."""
-    if budget.delta is None or budget.events is None or budget.delta == budget.events:
+    if not budget.converted:
         return Fraction(0)
-    return budget.rho if epsilon == budget.epsilon else zcdp_of(epsilon, budget.delta - budget.events)
+    rho = zcdp_of(epsilon, budget.converted)
+    return min(rho, budget.rho) if epsilon <= budget.epsilon else rho
 
 
 def _error(plan: Plan, draft: Draft) -> float:

@@ -14,6 +14,7 @@ from itertools import chain, islice
 from typing import Any
 
 from discreet.answers.answer import Answer
+from discreet.answers.display import left_text
 from discreet.answers.explanation import Explanation, Explanations, PlannedQuestion, place_ranges
 from discreet.core import work
 from discreet.core.exact import Number
@@ -151,7 +152,8 @@ def explain_many(asked: Questions, wanted: Terms, context: Context) -> Explanati
         return Explanations(tuple(told), (), str(left), True)
     beside = tuple(dict.fromkeys(remark for n in sorted(found.separate_counts) for remark in found.remarks(n)))
     plain = all(len(each.inner) == 1 for each in questions)  # else places are not those of the questions
-    return Explanations(tuple(told), found.ways if plain else (), str(left), Explanations.total(parts) in left, beside)
+    cost, ways = Explanations.total(parts), found.ways if plain else ()
+    return Explanations(tuple(told), ways, left_text(left, cost), cost in left, beside)
 
 
 def explain_drafts(

@@ -8,6 +8,7 @@ from typing import Any
 from discreet.answers.answer import Answer
 from discreet.answers.assembly import assembled
 from discreet.answers.bill import Bill
+from discreet.answers.display import left_text
 from discreet.answers.explanation import Explanation, Explanations, Facts
 from discreet.core.loss import Loss
 from discreet.errors import NotAllowed
@@ -83,7 +84,7 @@ def explanation_of_all(
         margins=tuple(_apart([row for each in facts for row in each.margins])),
         beside=tuple(dict.fromkeys(line for each in facts for line in each.beside)),
     )
-    return Explanation(whole, wanted.confidence, str(left), ";\n".join(statements), cost in left, remarks)
+    return Explanation(whole, wanted.confidence, left_text(left, cost), ";\n".join(statements), cost in left, remarks)
 
 
 def _apart(rows: list[Any]) -> list[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from discreet.answers.answer import Answer
+from discreet.answers.display import left_text
 from discreet.answers.explanation import Explanation, PlannedQuestion
 from discreet.errors import NotAllowed
 from discreet.plan.draft import Draft
@@ -77,4 +78,4 @@ def explanation_of(
     if plan.loss.pure is None:
         remarks += (GAUSSIAN,)
     planned, sql = PlannedQuestion(draft.measured(plan.measures), plan), context.snapshot.sql(plan)
-    return Explanation(planned, wanted.confidence, str(left), sql, plan.loss in left, remarks)
+    return Explanation(planned, wanted.confidence, left_text(left, plan.loss), sql, plan.loss in left, remarks)
