@@ -177,3 +177,44 @@ def test_the_command_is_installed(spent: Path) -> None:
     (command,) = entry_points(group="console_scripts", name="discreet")
     main: Any = command.load()
     assert main(["ledger", str(spent)]) == 0
+
+
+def test_what_may_be_asked_about_is_told_without_the_data(tmp_path: Path) -> None:
+    path = tmp_path / "clinic.toml"
+    path.write_text(
+        CATALOGUE.replace("[families", 'source = "visits.duckdb"\n\n[families')  # which is not there
+        + """
+[tables.visits]
+unit = "patient_id"
+rows_per_unit = 5
+groups_per_unit = 1
+
+[tables.visits.columns]
+ward = { values = ["A", "B"] }
+cost = { min = 0, max = 500, step = 0.5 }
+day = { min = 2024-01-01, max = 2024-12-31 }
+note = { }
+
+[tables.wards]
+public = true
+key = "ward"
+"""
+    )
+    said = run("tables", path)
+    assert "visits: protects each patient_id; counts at most 5 rows and 1 group of each" in said
+    assert "wards: public, by its key ward" in said
+    rows = [line.split() for line in said.splitlines()]
+    assert ["ward", "A,", "B", "filtered,", "grouped", "by"] in rows
+    assert ["cost", "0", "to", "500", "in", "steps", "of", "0.5", "filtered,", "added", "up"] in rows
+    assert any(row[:4] == ["day", "2024-01-01", "to", "2024-12-31"] for row in rows)
+    assert "budget of ε = 3, δ = 1e-6" in said
+    assert run("--version") == f"discreet {dp.__version__}\n"
+
+
+def test_whole_numbers_that_name_groups_are_shown_as_they_are() -> None:
+    import pyarrow as pa
+
+    years = pa.table({"year": [1984] * 2000 + [1985] * 3000})
+    with dp.open(years, columns={"year": [1984, 1985]}, budget=dp.Budget(epsilon=100)) as curator:
+        shown = str(curator.ask("SELECT year, COUNT(*) AS n FROM data GROUP BY year", epsilon=50))
+    assert "1984  2,000 ± 0" in shown

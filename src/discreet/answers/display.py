@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from discreet.answers.frame import Frame, number_text, shown_rows
+from discreet.answers.frame import Frame, key_text, number_text, shown_rows
 from discreet.core.loss import Loss, Remaining
 from discreet.core.text import show, table
 from discreet.kernel.plan import Key
@@ -58,7 +58,7 @@ def _columns(answer: Answer, margins: Frame) -> list[Any]:
         def cell(row: int | None) -> str:
             if row is None:
                 return "…"
-            return number_text(values[row]) if exact else _with_margin(values[row], widths[row])
+            return key_text(values[row]) if exact else _with_margin(values[row], widths[row])
 
         return cell
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-__all__ = ["Frame", "number_text", "shown_rows"]
+__all__ = ["Frame", "key_text", "number_text", "shown_rows"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -123,6 +123,11 @@ def _drawn(frame: Frame) -> str:
     cells = [["…" if row is None else number_text(column[row]) for row in rows] for column in frame.data.columns]
     right = [name for name, kind in zip(frame.columns, frame.kinds, strict=True) if kind in ("integer", "real")]
     return table(frame.columns, zip(*cells, strict=True), right=",".join(right))
+
+
+def key_text(value: Any) -> str:
+    """Return the value of a key as text for display: whole numbers as they are, such as the year 1984."""
+    return str(value) if isinstance(value, int) else number_text(value)
 
 
 def number_text(value: Any, digits: int = 6) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from discreet.answers.frame import Frame, number_text
+from discreet.answers.frame import Frame, key_text
 from discreet.core.text import show
 from discreet.errors import NotUnderstood
 
@@ -32,7 +32,7 @@ def draw(answer: Answer) -> Figure:
         raise NotUnderstood("there is no number to draw.", code="no-number", instead="ask for a COUNT, a SUM or an AVG")
     labels = [i for i in range(len(answer.columns)) if answer.exact(i)]
     rows = min(len(answer), MAX_PLOTTED_ROWS)
-    names = [", ".join(number_text(answer.data.columns[i][row]) for i in labels) or "all" for row in range(rows)]
+    names = [", ".join(key_text(answer.data.columns[i][row]) for i in labels) or "all" for row in range(rows)]
     low, high = answer.interval()
     figure = Figure(figsize=(2.2 + 4.2 * len(numbers), 1.4 + 0.32 * rows), layout="constrained")
     panels = figure.subplots(1, len(numbers), sharey=True, squeeze=False)[0]

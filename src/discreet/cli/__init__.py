@@ -1,4 +1,4 @@
-"""The command `discreet`: demo, init, ask, explain, index, ledger, resume, attack, audit."""
+"""The command `discreet`: demo, init, tables, ask, explain, index, ledger, resume, attack, audit."""
 
 from discreet.cli.command import main
 

@@ -7,8 +7,9 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version
 
-from discreet.cli import ask, attack, audit, demo, index, init, ledger, resume
+from discreet.cli import ask, attack, audit, demo, index, init, ledger, resume, tables
 from discreet.errors import Broken, Refusal
 
 __all__ = ["main"]
@@ -47,7 +48,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="discreet", description="Answers about people that depend on no one person.", epilog=EXIT
     )
+    parser.add_argument("--version", action="version", version=f"discreet {version('discreet')}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for each in (demo, init, ask, index, ledger, resume, attack, audit):
+    for each in (demo, init, tables, ask, index, ledger, resume, attack, audit):
         each.add(commands)
     return parser
