@@ -46,8 +46,8 @@ import discreet as dp
 from discreet.core.text import table
 
 COST = 1
-NO_NOISE = 10**12
-ROOM = 10**15  # the budget of answers without noise
+NO_NOISE = 10**16
+ROOM = 10**19  # the budget of answers without noise
 OPENING = 600  # seconds that opening the data may take
 STEPS = ("explain", "plain", "answer", "exact")
 
