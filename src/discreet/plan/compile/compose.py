@@ -49,10 +49,10 @@ def compose(select: q.Select, catalogue: Catalogue, read: Reader) -> Composed:
     kinds = Kinds(catalogue)
     if not _several(select, kinds):
         return Composed(select)
-    select = decorrelated(select, lambda each: kinds.reads_rows(each) and not is_answer(each, catalogue))
     if kinds.of(select) == PUBLIC:
         return Composed(select, _Composer(kinds, read).public(select))
-    plain = _Constants(kinds, read).select(select)
+    about_units = lambda each: kinds.reads_rows(each) and not is_answer(each, catalogue)  # noqa: E731
+    plain = decorrelated(_Constants(kinds, read).select(select), about_units, kinds.closed)
     select, lookups = rounds(plain, kinds)
     if lookups:
         return Composed(select, None, lookups, lambda answers: with_values(plain, kinds, answers))
@@ -125,7 +125,7 @@ class _Constants:
         if len(found) > MAX_LISTED:
             return what
         rows = read_rows(by_key.select, lambda *_: (heads, found))
-        return case_of(by_key.keys, rows, what.place, otherwise=0 if by_key.counts else None)
+        return case_of(by_key.keys, rows, what.place, by_key.otherwise)
 
     def _only(self, inner: q.Select, place: Place) -> q.Expression:
         rows = read_rows(inner, self.read, most=2)

@@ -48,6 +48,10 @@ class Kinds:
         sources = {self.of(each) for each in select.source.tables}
         return ANSWER if ANSWER in sources else _joint(sources | {self.of(each) for each in select.children[1:]})
 
+    def closed(self, select: q.Select) -> bool:
+        """Return True if a SELECT reads public tables alone, and names nothing of what is around it."""
+        return self.of(select) == PUBLIC and self.unknown(select) is None
+
     def reads_rows(self, select: q.Select) -> bool:
         """Return True if a SELECT reads rows of units."""
         return any(self.of(each) == ROWS for each in select.source.tables)

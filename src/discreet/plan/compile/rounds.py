@@ -41,12 +41,12 @@ class Lookup:
     select: q.Select
     of: q.Expression | None = None  # of IN (SELECT …)
     keys: tuple[q.Expression, ...] = ()  # of the rows; the answer has one value for each of them
-    counts: bool = False  # whether the value of a key without rows is 0
+    otherwise: q.Expression | None = None  # the value of a key without rows, if it is not NULL
 
     def expression(self, rows: Rows, place: Place) -> q.Expression:
         """Return constants in the place of the subquery."""
         if self.keys:
-            return case_of(self.keys, rows, place, otherwise=0 if self.counts else None)
+            return case_of(self.keys, rows, place, self.otherwise)
         if self.of is None:
             return constant(rows.columns[0][0] if rows.columns[0] else None, place)
         values = [constant(each, place) for each in rows.columns[0][:MAX_VALUES] if each is not None]
@@ -75,7 +75,7 @@ def constant(value: Any, place: Place) -> q.Expression:
     return size if exact >= 0 else q.Call(function="negative", arguments=(size,), place=place)
 
 
-def case_of(keys: Sequence[q.Expression], rows: Rows, place: Place, otherwise: Any) -> q.Expression:
+def case_of(keys: Sequence[q.Expression], rows: Rows, place: Place, otherwise: q.Expression | None) -> q.Expression:
     """Return a CASE that has for each row of a table its last column where its others are equal to `keys`."""
     parts = list[q.Expression]()
     for *found, value in list(zip(*rows.columns, strict=True))[:MAX_VALUES]:
@@ -84,8 +84,8 @@ def case_of(keys: Sequence[q.Expression], rows: Rows, place: Place, otherwise: A
             equal = [q.Call(function="=", arguments=pair, place=place) for pair in pairs]
             parts += [_all(equal), constant(value, place)]
     if not parts:
-        return constant(otherwise, place)
-    last = () if otherwise is None else (constant(otherwise, place),)
+        return otherwise or q.Constant(value=None, place=place)
+    last = () if otherwise is None else (otherwise,)
     return q.Call(function="case", arguments=(*parts, *last), place=place)
 
 
@@ -98,7 +98,7 @@ class Keyed:
 
     select: q.Select
     keys: tuple[q.Name, ...]
-    counts: bool
+    otherwise: q.Expression | None  # the value of a key without rows, if it is not NULL
 
 
 def keyed(inner: q.Select, outer: q.Select, kinds: Kinds) -> Keyed | None:
@@ -115,14 +115,14 @@ def keyed(inner: q.Select, outer: q.Select, kinds: Kinds) -> Keyed | None:
     own, around = kinds.names(inner), kinds.names(outer)
     pairs, tests = list[tuple[q.Expression, q.Name]](), list[q.Expression]()
     for each in q.conjuncts(inner.where):
-        if not _outside(each, own):
+        if not _outside(each, own, kinds):
             tests.append(each)
-        elif (pair := _pair(each, own, around)) is not None:
+        elif (pair := _pair(each, own, around, kinds)) is not None:
             pairs.append(pair)
         else:
             return None
     what = inner.items[0].what
-    if not pairs or _outside(what, own) or any(on for on in map(_on, inner.source.joined) if _outside(on, own)):
+    if not pairs or _outside(what, own, kinds) or any(_outside(_on(each), own, kinds) for each in inner.source.joined):
         return None
     theirs = tuple(name for _, name in pairs)
     source, where, keys = inner.source, tests, [mine for mine, _ in pairs]
@@ -144,29 +144,46 @@ def keyed(inner: q.Select, outer: q.Select, kinds: Kinds) -> Keyed | None:
         keys=tuple(keys),
         alias=None,
     )
-    total = what.as_aggregate
-    return Keyed(select=made, keys=theirs, counts=total is not None and total.function == "count")
+    return Keyed(select=made, keys=theirs, otherwise=_of_nothing(what))
+
+
+def _of_nothing(what: q.Expression) -> q.Expression | None:
+    """Return what an expression of counts is where there are no rows; None for one of other aggregates."""
+    if not all(each.as_aggregate.function == "count" for each in what.walk() if each.as_aggregate is not None):
+        return None
+
+    def zero(part: q.Expression) -> q.Expression:
+        return part.map(zero) if part.as_aggregate is None else q.Constant(value=0, place=part.place)
+
+    return zero(what)
 
 
 def _on(joined: q.Joined) -> q.Expression:
     return joined.on or q.Constant(value=True, place=joined.place)
 
 
-def _outside(what: q.Expression, own: frozenset[str]) -> bool:
-    """Return True if an expression names what is no column of a SELECT itself, or has a SELECT inside."""
-    return bool(what.selects) or any(_written(each) not in own for each in names_of(what))
+def _outside(what: q.Expression, own: frozenset[str], kinds: Kinds) -> bool:
+    """Return True if an expression names what is no column of a SELECT itself, or has a SELECT of people inside."""
+    return not all(map(kinds.closed, what.selects)) or any(_written(each) not in own for each in names_of(what))
 
 
 def _written(name: q.Name) -> str:
     return f"{name.table}.{name.name}".lower() if name.table else name.name.lower()
 
 
-def _pair(what: q.Expression, own: frozenset[str], around: frozenset[str]) -> tuple[q.Expression, q.Name] | None:
+def _pair(
+    what: q.Expression, own: frozenset[str], around: frozenset[str], kinds: Kinds
+) -> tuple[q.Expression, q.Name] | None:
     """Return the sides of an equality, if one is of the subquery alone, and the other a column of the SELECT around."""
     sides = what.operands("=")
     for mine, theirs in (sides, sides[::-1]) if sides else ():
         name = theirs.as_name
-        if name is not None and _written(name) in around - own and any(names_of(mine)) and not _outside(mine, own):
+        if (
+            name is not None
+            and _written(name) in around - own
+            and any(names_of(mine))
+            and not _outside(mine, own, kinds)
+        ):
             return mine, name
     return None
 
@@ -290,7 +307,7 @@ class _Rewriter:
                 )
             return Lookup(select=inner, of=None if test is None else test.of)
         found = keyed(inner, outer, self.kinds) if test is None else None
-        return None if found is None else Lookup(select=found.select, keys=found.keys, counts=found.counts)
+        return None if found is None else Lookup(select=found.select, keys=found.keys, otherwise=found.otherwise)
 
     def _above(self, what: q.Expression, outer: q.Select) -> q.Expression:
         """Replace a subquery about a key of answers and public tables by one over an answer for all keys."""
@@ -310,9 +327,10 @@ class _Rewriter:
         ]
         item = q.Item(what=q.Name(name="v", table=alias, place=what.place), name="v", place=what.place)
         each = self.select(replace(found.select, alias=alias))
-        return replace(
-            what.as_subquery, select=q.Select(items=(item,), source=each, where=_all(equal), place=what.place)
-        )
+        select = q.Select(items=(item,), source=each, where=_all(equal), place=what.place)
+        value = replace(what.as_subquery, select=select)
+        both = () if found.otherwise is None else (value, found.otherwise)
+        return q.Call(function="coalesce", arguments=both, place=what.place) if both else value
 
 
 def _inner(what: q.Expression) -> bool:

@@ -296,8 +296,10 @@ def _test(what: q.Expression, catalogue: Catalogue, share: int) -> JoinOperand |
                 instead="EXISTS (SELECT * FROM … WHERE …)",
                 place=inner.place,
             )
-        on = tuple(q.conjuncts(select.where))
-        return replace(_side(select.source, how, catalogue, share), on=on, place=inner.place)
+        every = q.conjuncts(select.where)
+        nested, on = [each for each in every if each.selects], tuple(each for each in every if not each.selects)
+        source = _filtered(select.source, nested)
+        return replace(_side(source, how, catalogue, share), on=on, place=inner.place)
     if len(select.items) != 1:
         raise NotUnderstood(
             "IN takes a SELECT of one column.", code="wrong-expression", instead="name one", place=inner.place
@@ -314,6 +316,15 @@ def _test(what: q.Expression, catalogue: Catalogue, share: int) -> JoinOperand |
     name = q.Name(name=select.items[0].name, table=INSIDE, place=inner.place)
     equal = q.Call(function="=", arguments=(inner.of, name), place=inner.place)
     return replace(side, on=(equal,), place=inner.place, below=replace(side.below, alias=INSIDE))
+
+
+def _filtered(source: q.Origin, conditions: list[q.Expression]) -> q.Origin:
+    """Return a table as a SELECT of its rows that meet conditions; as it is, where there are none."""
+    if not conditions:
+        return source
+    star = q.Item(what=q.Star(place=source.place), name="*", place=source.place)
+    where = all_of(conditions)
+    return q.Select(items=(star,), source=source, alias=source.alias, where=where, place=source.place)
 
 
 def _renamed(select: q.Select, scope: Scope) -> q.Select:
