@@ -1,4 +1,5 @@
-"""The page of results, in Markdown: what is answered, what is refused and why, what differs and why, and how far off."""
+# ruff: noqa: E501  (texts of a page)
+"""The page of results: what is answered, what is refused and why, what differs and why, and how far off."""
 
 from __future__ import annotations
 
@@ -79,13 +80,20 @@ def page(lines: Sequence[Line], titles: Mapping[str, str]) -> str:
     text += ["", "A refusal says so before anything is paid, and what to write instead.", ""]
     text += ["## What differs from plain DuckDB, and why", ""]
     text += _reasons([each for each in lines if each.verdict == "differs"], DIFFERS, titles)
-    text += ["", "[Asking](asking.md#groups) says which groups an answer has; why some have nobody in them is there, too.", ""]
+    text += [
+        "",
+        "[Asking](asking.md#groups) says which groups an answer has; why some have nobody in them is there, too.",
+        "",
+    ]
     text += ["## Groups that can be", "", NARROWED, *_narrowed(lines, titles), ""]
     text += ["## All of them", "", NOTES]
     for name, title in titles.items():
         some = [each for each in lines if each.name == name]
         text += [f"### {title}", "", *_table(some), ""] if some else []
-    return "\n".join(text).rstrip() + "\n\nSee also: [the SQL that works](sql.md), [asking](asking.md), [refusals](refusals.md).\n"
+    return (
+        "\n".join(text).rstrip()
+        + "\n\nSee also: [the SQL that works](sql.md), [asking](asking.md), [refusals](refusals.md).\n"
+    )
 
 
 def _summary(lines: Sequence[Line], titles: Mapping[str, str]) -> list[str]:
@@ -93,7 +101,9 @@ def _summary(lines: Sequence[Line], titles: Mapping[str, str]) -> list[str]:
              "|---|---|---|---|---|---|---|---|---|"]  # fmt: skip
     for title, some in [*((title, [each for each in lines if each.name == name]) for name, title in titles.items()),
                         ("all", list(lines))]:  # fmt: skip
-        counts = [sum(each.verdict == verdict for each in some) for verdict in ("equal", "unseen", "differs", "answered")]
+        counts = [
+            sum(each.verdict == verdict for each in some) for verdict in ("equal", "unseen", "differs", "answered")
+        ]
         ratios = [each.ratio for each in some if each.ratio is not None]
         answered = sum(each.answered for each in some)
         cells = [title, len(some), f"**{answered}**", *counts, len(some) - answered,
@@ -118,7 +128,9 @@ def _narrowed(lines: Sequence[Line], titles: Mapping[str, str]) -> list[str]:
         if each.narrowed is not None:
             can, every, squared = each.narrowed
             many = f"{every:,}" if every < 10**12 else "more than 10¹²"
-            found.append(f"| {titles[each.name]} {each.number} | {can:,} | {many} | {'too many to be asked for' if squared is None else f'{squared:.3g}'} |")
+            found.append(
+                f"| {titles[each.name]} {each.number} | {can:,} | {many} | {'too many to be asked for' if squared is None else f'{squared:.3g}'} |"
+            )
     return found
 
 
@@ -134,4 +146,10 @@ def _table(lines: Sequence[Line]) -> list[str]:
 
 
 def _percent(error: float) -> str:
-    return "> 1,000 %" if error > 10 else f"{error:.1%}".replace("%", " %") if error < 0.1 else f"{error:.0%}".replace("%", " %")
+    return (
+        "> 1,000 %"
+        if error > 10
+        else f"{error:.1%}".replace("%", " %")
+        if error < 0.1
+        else f"{error:.0%}".replace("%", " %")
+    )

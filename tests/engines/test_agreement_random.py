@@ -172,7 +172,7 @@ class Questions:
         kind = self.any("", " AND kind = 'B'", f" AND size > {self.n(5, 45)}")
         return self.any(
             f"SELECT COUNT(*), COALESCE(SUM(size), 0) FROM visits JOIN shops ON visits.zip = shops.zip{kind}",
-            f"SELECT kind, COUNT(*), SUM(level) FROM visits, shops WHERE visits.zip = shops.zip AND {self.where()}"
+            f"SELECT kind, COUNT(*), SUM(level) FROM visits, shops WHERE visits.zip = shops.zip AND {self.where('visits.')}"
             " GROUP BY kind HAVING COUNT(*) > 0",
             f"SELECT size, kind, COUNT(*) FROM visits JOIN shops USING (zip) WHERE level > {self.n(0, 8)}{kind}"
             " GROUP BY ALL HAVING COUNT(*) > 0",

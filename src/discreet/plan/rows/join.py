@@ -42,12 +42,22 @@ def join(sides: list[JoinOperand], where: list[q.Expression], catalogue: Catalog
     Joins get one part in `share` of the rows that may meet: the rest is for other joins, or rows are wider than
     numbers.
     """
-    return _Joiner(sides, where, catalogue).joined(share)
+    try:
+        return _Joiner(sides, where, catalogue).joined(share)
+    except NotAllowed as refusal:
+        if refusal.code != "too-many-rows-meet" or not any(each.table.public for each in sides):
+            raise
+        try:  # in the order in which public rows multiply others least
+            return _Joiner(sides, where, catalogue, fewest=True).joined(share)
+        except NotAllowed:
+            raise refusal from None
 
 
 class _Joiner:
-    def __init__(self, sides: list[JoinOperand], where: list[q.Expression], catalogue: Catalogue) -> None:
-        self.catalogue = catalogue
+    def __init__(
+        self, sides: list[JoinOperand], where: list[q.Expression], catalogue: Catalogue, *, fewest: bool = False
+    ) -> None:
+        self.catalogue, self.fewest = catalogue, fewest
         self.sides = name_columns(sides)
         self.scope = Scope([each for each in self.sides if not each.tests])
         self.on = {id(side): [each.rename(self._within(side)) for each in side.on] for side in self.sides}
@@ -215,7 +225,7 @@ class _Joiner:
         self._place(first, [], ())
         rest = [side for side in self.sides if side is not first]
         while rest:
-            following = next((each for each in rest if self._connected(each)), None)
+            following = self._following(rest, first, every_row=owner is None)
             following = following or next((each for each in rest if self._connected(each, compared=True)), None)
             if following is None:
                 raise NotAllowed(
@@ -248,6 +258,28 @@ class _Joiner:
         )
         self._unit_names(owner)
         return below, self.scope, _all([*(each for each in self.pool if id(each) not in self.used), *self.strange])
+
+    def _following(self, rest: list[JoinOperand], first: JoinOperand, *, every_row: bool) -> JoinOperand | None:
+        """Return the next table that is joined by an equality: in the order of the question; or, with `fewest`, the one
+        of which fewest public rows match one row.
+        """
+        connected = (each for each in rest if self._connected(each))
+        if not self.fewest:
+            return next(connected, None)
+        return min(connected, key=lambda each: self._would_match(each, first, every_row=every_row), default=None)
+
+    def _would_match(self, side: JoinOperand, first: JoinOperand, *, every_row: bool) -> int:
+        """Return how many rows of a table would match one row, were it placed now."""
+        before, conditions = set(self.used), self._connected(side, compared=True)
+        self._place(side, conditions, _single(side, _sides(conditions, set(side.names.values()))[0]))
+        try:
+            return self._matching(side, first, every_row=every_row)
+        except NotAllowed:
+            return MAX_JOINED_ROWS
+        finally:
+            self.placed.pop()
+            self.parts.pop()
+            self.used = before
 
     def _connected(self, side: JoinOperand, *, compared: bool = False) -> list[q.Expression]:
         """Return the conditions that join `side` to the tables in place; none if it must wait, or nothing joins it.
