@@ -6,7 +6,8 @@ The catalogues are in `questions/`; texts and data are made once, in a folder of
 is explained and answered at ε = 1, or refused; then it is asked of a curator whose caps leave nothing out, for a cost
 at which there is no noise, and compared with plain DuckDB on the same files, cell by cell. It is `equal` then, or
 `differs`; `unseen` if no group of plain DuckDB is in the answer, so that there was nothing to compare. A question that
-breaks, or takes longer than a minute, is a row of the table.
+breaks, or takes longer than a minute, is a row of the table. `--markdown` writes the page of the results; `--check`
+fails where a verdict has no reason that is known (`questions/known.py`), or fewer are answered than are promised.
 
 `groups` are the rows that are shown without noise, `plain` those of plain DuckDB, `nobody's` those that plain DuckDB
 does not have because nobody is in them, and `possible` those of them that could be, as far as public tables say.
@@ -17,6 +18,7 @@ customer) are left out of plain DuckDB, too. The error is relative, the median o
 from __future__ import annotations
 
 import argparse
+import math
 import multiprocessing
 import os
 import re
@@ -30,6 +32,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -40,14 +43,18 @@ import duckdb
 sys.path.append(str(Path(__file__).parent / "questions"))
 
 from compared import Compared, Tables, Whole, apart, compare, whole
+from known import DIFFERS, REFUSED, reason_of
+from page import Line, page
 from sources import BENCHMARKS, FOLDER, Benchmark, Place
 
 import discreet as dp
 from discreet.core.text import table
+from discreet.plan.draft import Draft, Question
+from discreet.plan.pricing import plans_for
 
 COST = 1
-NO_NOISE = 10**12
-ROOM = 10**15  # the budget of answers without noise
+NO_NOISE = 10**16
+ROOM = 10**19  # the budget of answers without noise
 OPENING = 600  # seconds that opening the data may take
 STEPS = ("explain", "plain", "answer", "exact")
 
@@ -145,6 +152,7 @@ class Reply:
     possible: int | None = None
     differs: str = ""
     unnamed: bool = False  # whether groups of one person are missing, as they must
+    narrowed: tuple[int, int, float | None] | None = None  # groups that can be, all combinations, and the squared error
     error: float | None = None
 
     @property
@@ -181,8 +189,9 @@ class Desk:
             self._whole = sql, whole(sql, self.plain)
         return self._whole[1]
 
-    def explain(self, sql: str) -> dict[str, Any]:
-        return {"text": str(self.careful.explain(sql, epsilon=COST))}
+    def explain(self, sql: str) -> Callable[[], dict[str, Any]]:
+        text = str(self.careful.explain(sql, epsilon=COST))
+        return lambda: {"text": text, "narrowed": narrowed(self.careful.worked(sql, None)[0])}
 
     def run_plain(self, sql: str) -> Callable[[], dict[str, Any]]:
         asked = self.plain.execute(sql)
@@ -244,6 +253,38 @@ class Desk:
             traceback.print_exc()
             line = "".join(traceback.format_exception_only(problem)).strip().split("\n")[0]
             return Reply(seconds=seconds or time.perf_counter() - start, broken=line)
+
+
+def narrowed(question: Question) -> tuple[int, int, float | None] | None:
+    """The groups that can be, all combinations of declared values, and the squared error as a share of that by all of
+    these: summed over the numbers of the groups that can be, at the same cost. None where all combinations can be; a
+    share of None where these are more than can be planned.
+    """
+    drafts = [
+        each for each in question.inner if each.keys and all(key.declared for key in (*each.keys, *each.declared))
+    ]
+    counted = [(_cells(each), _cells(each.crossed), each) for each in drafts]
+    some = [(cells, every, each) for cells, every, each in counted if cells < every]
+    if not some:
+        return None
+    can, every = sum(cells for cells, _, _ in some), sum(every for _, every, _ in some)
+    try:
+        there = sum(cells * _squared(each.crossed) for cells, _, each in some)
+    except dp.Refusal:  # more than can be planned
+        return can, every, None
+    return can, every, sum(cells * _squared(each) for cells, _, each in some) / there
+
+
+def _cells(draft: Draft) -> int:
+    return math.prod(key.size for key in draft.keys) if draft.listed is None else len(draft.listed)
+
+
+def _squared(draft: Draft) -> float:
+    """The squared margins of the numbers that are released, for one group."""
+    plan = plans_for(draft, Fraction(COST), None)[0]
+    measured = draft.measured(plan.measures)
+    margins = [each.margin(plan, Fraction(95, 100), 1) for each in measured.readings]
+    return sum(float(each) ** 2 for each in margins if each is not None) or 1.0
 
 
 def _keys(answer: dp.Answer) -> list[int]:
@@ -343,6 +384,13 @@ class Result:
         return "timeout" if self.failed.broken.startswith("no answer") else "BROKEN"
 
     @property
+    def surprises(self) -> bool:
+        """Whether it breaks, or its verdict has no reason that is known."""
+        reasons = {"refused": REFUSED, "differs": DIFFERS}.get(self.verdict)
+        known = reasons is None or bool(reason_of(reasons, self.benchmark.name, self.number))
+        return not known or self.verdict in ("BROKEN", "timeout")
+
+    @property
     def remark(self) -> str:
         """How it differs, why it was refused, or what broke."""
         if self.failed is None:
@@ -423,11 +471,51 @@ def summary(found: Sequence[Result]) -> str:
     return "\n".join(lines)
 
 
+def line_of(found: Result) -> Line:
+    """A result as the page shows it."""
+    answer, plain = found.replies.get("answer"), found.replies.get("plain")
+    groups, _, nobodys, possible = found.groups
+    timed = answer is not None and plain is not None and answer.fine and plain.fine
+    explained = found.replies.get("explain")
+    return Line(
+        name=found.benchmark.name,
+        title=found.benchmark.title,
+        number=found.number,
+        verdict=found.verdict,
+        code=found.failed.code if found.failed is not None else "",
+        error=None if answer is None else answer.error,
+        ratio=answer.seconds / max(plain.seconds, 1e-3) if timed and answer and plain else None,
+        groups=groups,
+        nobodys=nobodys,
+        possible=possible,
+        narrowed=None if explained is None else explained.narrowed,
+    )
+
+
 def markdown(found: Sequence[Result]) -> str:
-    """The table and the summary as Markdown."""
-    rows = [TITLES, ["---"] * len(TITLES), *(each.line() for each in found)]
-    lines = ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in rows]
-    return "\n".join(["# Questions that nobody here wrote", "", summary(found).replace("\n", "  \n"), "", *lines, ""])
+    """The page of the results."""
+    return page([line_of(each) for each in found], {each.name: each.title for each in BENCHMARKS.values()})
+
+
+PROMISED = 125  # answers, of all questions
+LONGEST, MEDIAN = 10, 0.5  # seconds that an answer may take, and that explaining takes in the median
+
+
+def unknown(found: Sequence[Result]) -> list[str]:
+    """What is not as it is promised."""
+    wrong = [f"{each.name}: {each.verdict}, {each.remark}" for each in found if each.surprises]
+    for each in found:
+        _, _, nobodys, possible = each.groups
+        if possible not in ("", "?", nobodys):
+            wrong.append(f"{each.name}: {nobodys} groups that nobody is in, of which {possible} can be")
+    answers = [each.replies["answer"] for each in found if "answer" in each.replies]
+    wrong += [f"an answer took {each.seconds:.1f} s" for each in answers if each.seconds > LONGEST]
+    explained = [each.replies["explain"].seconds for each in found]
+    wrong += [f"explaining takes {statistics.median(explained):.2f} s"] if statistics.median(explained) > MEDIAN else []
+    if len(found) == sum(each.questions for each in BENCHMARKS.values()):
+        many = sum(each.fine for each in answers)
+        wrong += [f"{many} are answered, and {PROMISED} are promised"] if many < PROMISED else []
+    return wrong
 
 
 def explain(place: Place, benchmark: Benchmark, numbers: Iterable[int], timeout: float) -> None:
@@ -451,7 +539,8 @@ def main() -> None:
     reader.add_argument("--small", action="store_true", help="of few data")
     reader.add_argument("--timeout", type=float, default=60, help="seconds that a step of a question may take")
     reader.add_argument("--folder", type=Path, default=FOLDER, help="where texts and data are")
-    reader.add_argument("--markdown", type=Path, help="a file for the table")
+    reader.add_argument("--markdown", type=Path, help="a file for the page")
+    reader.add_argument("--check", action="store_true", help="fail where anything is not as it is promised")
     said = reader.parse_args()
     place = Place(folder=said.folder, small=said.small)
     chosen = [BENCHMARKS[said.benchmark]] if said.benchmark else list(BENCHMARKS.values())
@@ -465,6 +554,8 @@ def main() -> None:
     print(f"\n{summary(found)}")
     if said.markdown:
         said.markdown.write_text(markdown(found))
+    if said.check and (wrong := unknown(found)):
+        raise SystemExit("\n".join(wrong))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ MUTANTS = [
         "composed: a table of people that is public",
         [
             Edit(
-                "discreet.plan.compile.compose:_Kinds._kind",
+                "discreet.plan.compile.kinds:Kinds._kind",
                 "return PUBLIC if table is not None and table.public else ROWS",
                 "return PUBLIC if table is not None else ROWS",
             )

@@ -50,7 +50,7 @@ from discreet.mechanisms.quantiles.many import Quantiles
 from discreet.mechanisms.selection.mode import Modes
 from discreet.mechanisms.selection.top_k import TopKRanking
 from discreet.mechanisms.threshold import GaussianThreshold
-from discreet.plan.draft import Composite, Draft
+from discreet.plan.draft import Composite, Draft, Staged
 from discreet.plan.measures.count_batch import CountBatch
 from discreet.plan.measures.distinct import Distinct
 from discreet.plan.measures.grouping_sets import GroupingSets
@@ -238,7 +238,10 @@ def outcome(curator: Curator, block: Block) -> str:
     """What comes of a question, in words."""
     try:
         explained = curator.explain(block.sql, **block.wanted)
-        question = curator.worked(block.sql, block.wanted.get("params"))[0].composite
+        whole = curator.worked(block.sql, block.wanted.get("params"))[0]
+        if whole.staged is not None:
+            return staged_text(curator, whole.staged, block.wanted)
+        question = whole.composite
         return plan_text(explained) if question is None else composite_text(curator, question, block.wanted)
     except dp.Refusal as refusal:
         return f"{type(refusal).__name__}\n{refusal}"
@@ -253,6 +256,19 @@ def composite_text(curator: Curator, question: Composite, wanted: dict[str, Any]
     lines += [f"p{n}: {each.sql}" for n, each in enumerate(question.tables)]
     shown = re.sub("\x01|\x02", "§", write(question.view))
     return "\n".join(["nothing is bought" if question.free else f"{len(parts)} questions", *lines, f"above {shown}"])
+
+
+def staged_text(curator: Curator, question: Staged, wanted: dict[str, Any]) -> str:
+    """A question of two rounds: the plans of both, the second with assumed answers of the first."""
+    said = {name: value for name, value in wanted.items() if name != "params"}
+    terms = read_terms(**{"epsilon": None, "within": None, "confidence": "0.95", "delta": None, "default": None} | said)
+    parts = iter(explain_drafts(question.inner, terms, curator.session().context())[0])
+    first = [plan_text(next(parts)) for each in question.first for _ in each.inner]
+    second = [plan_text(each) for each in parts]
+    lines = [
+        f"{name}: {each}".replace("\n", "\n  ") for name, some in (("first", first), ("then", second)) for each in some
+    ]
+    return "\n".join(["two rounds", *lines])
 
 
 # ── plans in words ───────────────────────────────────────────────────────────────────────────────────────────────

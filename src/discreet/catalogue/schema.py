@@ -400,6 +400,11 @@ class Catalogue:
             if each.unit_reference is not None and not each.unit_reference.more
         }
 
+    def keys_referred(self, table: str) -> list[tuple[str, ...]]:
+        """Return the keys of a table that other tables refer to; each value belongs to one unit, as is declared."""
+        to = [each.unit_reference for each in self.tables if each.unit_reference is not None]
+        return list(dict.fromkeys(each.key for each in to if each.table == table))
+
     def stored(self, kinds: Mapping[str, Mapping[str, str]], at: At | None = None) -> Catalogue:
         """Return the catalogue with the storage of all columns as the source reports it; `at` points at the lines."""
         at = at or (lambda *keys: nullcontext())

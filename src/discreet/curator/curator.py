@@ -30,14 +30,14 @@ from discreet.curator.history import History, Past
 from discreet.curator.opening import engine_of, ledger_of, let_go, one_table, source_of
 from discreet.curator.session import Session
 from discreet.engines.engine import Cancel, Engine
-from discreet.errors import NotUnderstood
+from discreet.errors import NotAllowed, NotUnderstood
 from discreet.ledger.failures import Unanswered
 from discreet.ledger.ledger import Ledger
 from discreet.plan.compile.alternatives import alternatives
 from discreet.plan.compile.compiler import compile
-from discreet.plan.compile.compose import compose
-from discreet.plan.draft import Draft, Question
-from discreet.plan.output import check_composite, check_output
+from discreet.plan.compile.compose import Composed, compose
+from discreet.plan.draft import Composite, Draft, Question, Staged
+from discreet.plan.output import assumed_rows, check_composite, check_output
 from discreet.postprocess.public import Reader
 from discreet.procedures import auto_bounds
 from discreet.sql.parameters import Parameters, Params
@@ -186,8 +186,10 @@ class Curator:
         # The catalogue is kept beside the draft, so that no other one can have its identity.
         return self._drafts.get(key, lambda: (self.compiled(sql, params, catalogue, public), catalogue))[0]
 
-    @staticmethod
-    def compiled(question: str | Select, params: Params, catalogue: Catalogue, public: Reader) -> tuple[Question, int]:
+    @classmethod
+    def compiled(
+        cls, question: str | Select, params: Params, catalogue: Catalogue, public: Reader
+    ) -> tuple[Question, int]:
         """Return a question, compiled, and the steps of work that compiling took."""
         with work.limited_work() as steps:
             if isinstance(question, Select):
@@ -195,14 +197,43 @@ class Curator:
             else:
                 select = parse(question, Parameters.of(params), catalogue.counted)
                 work.spend(work.LETTER * len(question))
-            select, whole = compose(select, catalogue, public)
-            if whole is not None:
-                check_composite(whole)
-                return whole, steps.done
-            draft = alternatives(compile(select, catalogue))
+            found = compose(select, catalogue, public)
+            if found.lookups:
+                return cls._staged(found, catalogue, public, steps), steps.done
+            if found.whole is not None:
+                check_composite(found.whole)
+                return found.whole, steps.done
+            draft = alternatives(compile(found.select, catalogue))
             work.spend(work.NUMBER * len(draft.readings), draft.view.place)  # it may be asked for within a margin
             check_output(draft)
         return draft, steps.done
+
+    @classmethod
+    def _staged(cls, found: Composed, catalogue: Catalogue, public: Reader, steps: work.Work) -> Staged:
+        """Return a question of two rounds; refuse one of more."""
+        assert found.again is not None
+
+        def once(select: Select) -> Draft | Composite:
+            part, done = cls.compiled(select, None, catalogue, public)
+            steps.done += done
+            if part.staged is not None:
+                raise NotAllowed(
+                    "an answer that rows are compared with is itself of rows that are compared with an answer.",
+                    code="not-answered",
+                    instead="ask for the inner one first, and write its value into the question",
+                    place=select.place,
+                )
+            return part
+
+        first = tuple(once(each.select) for each in found.lookups)
+        assumed = once(found.again(list(map(assumed_rows, first))))
+        return Staged(
+            first=first,
+            asked=tuple(each.select for each in found.lookups),
+            assumed=assumed,
+            again=found.again,
+            view=found.select,
+        )
 
     def earlier(self, version: str) -> Past:
         """Return the plans that were paid for on this version of the data."""

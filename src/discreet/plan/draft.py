@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from discreet.catalogue.schema import Catalogue, Table
@@ -20,7 +21,7 @@ from discreet.postprocess.public import PublicTable, Reader
 from discreet.postprocess.table import Rows
 from discreet.sql import query as q
 
-__all__ = ["Alternative", "Composite", "Draft", "Question"]
+__all__ = ["Alternative", "Composite", "Draft", "Question", "Staged"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +52,11 @@ class Draft:
     alternatives: tuple[Alternative, ...] = ()  # what may be measured instead, where that errs less
     listed: tuple[int, ...] | None = None  # the groups that can be, where not all combinations of keys can
     declared: tuple[Key, ...] = ()  # the keys with all their declared values, also those that cannot be
+
+    @property
+    def staged(self) -> None:
+        """Return None: this question has one round."""
+        return None
 
     @property
     def composite(self) -> None:
@@ -144,6 +150,11 @@ class Composite:
     computed: frozenset[int] = frozenset()  # of public tables alone: the columns that are no columns of tables
 
     @property
+    def staged(self) -> None:
+        """Return None: all answers are bought at once."""
+        return None
+
+    @property
     def composite(self) -> Composite:
         """Return this composite."""
         return self
@@ -173,4 +184,43 @@ class Composite:
         return tuple(each.read(read) for each in self.tables)
 
 
-Question = Draft | Composite
+@dataclass(frozen=True, kw_only=True)
+class Staged:
+    """A question of two rounds: questions whose answers its rows are compared with, and what it is with these.
+
+    All of them share its cost. Before their answers are known, the second round is that with `assumed` ones.
+    """
+
+    first: tuple[Draft | Composite, ...]
+    asked: tuple[q.Select, ...]  # the questions of the first round
+    assumed: Draft | Composite
+    again: Callable[[Sequence[Rows]], q.Select]
+    view: q.Select
+
+    @property
+    def staged(self) -> Staged:
+        """Return this question."""
+        return self
+
+    @property
+    def composite(self) -> None:
+        """Return None: what is computed of answers is in the second round."""
+        return None
+
+    @property
+    def inner(self) -> tuple[Draft, ...]:
+        """Return the drafts of both rounds, those of the second with assumed answers."""
+        return tuple(draft for each in (*self.first, self.assumed) for draft in each.inner)
+
+    @property
+    def alone(self) -> Draft:
+        """Refuse to be taken for one draft."""
+        raise NotAllowed(
+            "this question has two rounds: its rows are compared with an answer.",
+            code="not-answered",
+            instead="ask it on its own, for a cost; or ask for that answer first, and write its value",
+            place=self.view.place,
+        )
+
+
+Question = Draft | Composite | Staged

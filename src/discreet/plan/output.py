@@ -22,7 +22,10 @@ from discreet.postprocess.sizes import check_sizes
 from discreet.postprocess.table import RELEASED, ROW, Given, Rows
 from discreet.sql import query as q
 
-__all__ = ["SAMPLES", "OutputColumns", "check_composite", "check_output", "output_columns", "released_samples"]
+__all__ = ["SAMPLES", "OutputColumns", "assumed_rows", "check_composite", "check_output", "output_columns",
+           "released_samples"]  # fmt: skip
+
+MAX_ASSUMED = 100  # rows of an answer that is not known yet
 
 NONE: Box = (np.array(0.0), np.array(0.0))
 
@@ -167,3 +170,23 @@ def check_composite(question: Composite) -> tuple[Kind, ...]:
     few = {name: [Given(each.name, each.kind, each.values[:rows]) for each in given] for name, given in tables.items()}
     check_sizes(question.view, {name: {each.name: each.kind for each in given} for name, given in few.items()})
     return check(question.view, few)
+
+
+def assumed_rows(question: Draft | Composite) -> Rows:
+    """Return rows of the form of an answer, as long as it is not known: all declared values of a key, or one value."""
+    whole = question.composite
+    view = question.alone.view if whole is None else whole.view
+    kinds = check_output(question.alone) if whole is None else check_composite(whole)
+    columns = [SAMPLES[kind][:1] for kind in kinds]
+    for n, item in enumerate(view.items):
+        flat = over_released(view, item.what) if whole is None else None
+        name = "" if flat is None or flat.column is None else flat.column
+        key = question.alone.keys[int(name[1:])] if name.startswith("k") else None
+        if key is not None and key.declared and any(each is not None for each in key.domain):
+            columns[n] = [each for each in key.domain if each is not None][:MAX_ASSUMED]
+    size = max(map(len, columns))
+    return Rows(
+        tuple(item.name for item in view.items),
+        kinds,
+        tuple([each[n % len(each)] for n in range(size)] for each in columns),
+    )

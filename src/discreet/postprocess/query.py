@@ -7,6 +7,7 @@ is written from our own tree, like that for the data.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from discreet.core.values.kinds import Kind
@@ -95,6 +96,7 @@ def write(view: q.Select, *, rows: bool = False, ordered: bool = True) -> str:
 
     Its rows are in one order each time, unless they are not `ordered` because they are joined with others anyway.
     """
+    view = _joined_first(view)
     hidden = [quoted(each) for each in (_numbered(view) if rows else ())]
     items = [_item(item) for item in view.items] + hidden
     text = f"SELECT {'DISTINCT ' if view.distinct else ''}{', '.join(items)} FROM {_from(view.source, bool(hidden))}"
@@ -108,6 +110,32 @@ def write(view: q.Select, *, rows: bool = False, ordered: bool = True) -> str:
         text += f" ORDER BY {', '.join(order) or 'ALL'}"
     text += "" if view.limit is None else f" LIMIT {view.limit}"
     return text + ("" if view.offset is None else f" OFFSET {view.offset}")
+
+
+def _joined_first(view: q.Select) -> q.Select:
+    """Return a SELECT whose tables are joined by the conditions of WHERE that have no SELECT inside, where others have.
+
+    Because  an engine tests NOT IN (SELECT …) of every pair of rows otherwise, as it does not take it apart.
+    """
+    join, tests = view.source.as_join, q.conjuncts(view.where)
+    plain, nested = [each for each in tests if not each.selects], [each for each in tests if each.selects]
+    inner = join is not None and all(each.how in (",", "inner") for each in join.others)
+    if join is None or not inner or not plain or not nested or join.others[-1].using:
+        return view
+    last = join.others[-1]
+    on = _all([*([] if last.on is None else [last.on]), *plain])
+    return replace(
+        view,
+        source=replace(join, others=(*join.others[:-1], replace(last, how="inner", on=on))),
+        where=_all(nested),
+    )
+
+
+def _all(conditions: list[q.Expression]) -> q.Expression:
+    whole = conditions[0]
+    for each in conditions[1:]:
+        whole = q.Call(function="and", arguments=(whole, each), place=each.place)
+    return whole
 
 
 def _in_turn(view: q.Select) -> bool:

@@ -22,6 +22,7 @@ from discreet.sql.query import Select
 __all__ = ["answer_of", "asked_of", "check_composed", "explanation_of_all", "public_rows"]
 
 FREE = "This question reads public tables alone: it costs nothing, and its numbers have no noise."
+ROUNDS = "What its rows are compared with is asked for first; the rest with assumed values of that, until it is known."
 SHARED = "This question is made of {} inner ones, which share its cost; what is computed of them is free."
 
 
@@ -32,7 +33,9 @@ def asked_of(question: Question, asked: tuple[str | Select, Params]) -> list[tup
 
 
 def check_composed(question: Question, wanted: Terms) -> None:
-    """Refuse a margin of numbers that are computed from several answers."""
+    """Refuse a margin of numbers that are computed from several answers, and a question of two rounds."""
+    if question.staged is not None:
+        _ = question.alone
     if question.composite is not None and question.inner and wanted.epsilon is None:
         raise NotAllowed(
             "`within=` is for a question of one answer, and this one is made of several.",
@@ -65,13 +68,15 @@ def explanation_of_all(
     question: Question, parts: Sequence[Explanation], wanted: Terms, context: Context
 ) -> Explanation:
     """Return the explanation of a question, from those of its drafts."""
-    if (composite := question.composite) is None:
+    composite = question.composite
+    if composite is None and question.staged is None:
         return parts[0]
     left, statements = context.left(), [*dict.fromkeys(each.sql for each in parts)]
-    statements += [each.sql for each in composite.tables]
+    statements += [] if composite is None else [each.sql for each in composite.tables]
     cost, facts = Explanations.total(parts), [each.facts for each in parts]
     remarks = tuple(dict.fromkeys(remark for each in parts for remark in each.remarks))
     remarks += (SHARED.format(len(parts)),) if len(parts) > 1 else ()
+    remarks += (ROUNDS,) if question.staged is not None else ()
     whole = Facts(
         cost=cost,
         key=" ".join(each.key for each in facts),

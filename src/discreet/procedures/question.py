@@ -15,6 +15,7 @@ from discreet.procedures.batch import ask_drafts, explain_drafts
 from discreet.procedures.composed import answer_of, asked_of, check_composed, explanation_of_all, public_rows
 from discreet.procedures.procedure import Context, Procedure
 from discreet.procedures.reuse import derive_answer
+from discreet.procedures.rounds import ask_staged, explain_staged
 from discreet.sql.parameters import Params
 
 __all__ = ["ask", "ask_free", "costs_nothing", "explain"]
@@ -31,6 +32,8 @@ def costs_nothing(sql: str, params: Params, context: Context) -> bool:
 def ask(sql: str, params: Params, wanted: Terms, context: Context) -> Procedure[Answer]:
     """Answer a question for a cost, or at the least cost for a margin; the same again is free."""
     question = context.question(sql, params)
+    if question.staged is not None:
+        return (yield from ask_staged(question.staged, wanted, context))
     if question.composite is None:
         return (yield from single.ask(sql, params, wanted, context))
     check_composed(question, wanted)
@@ -42,6 +45,8 @@ def ask(sql: str, params: Params, wanted: Terms, context: Context) -> Procedure[
 def ask_free(sql: str, params: Params, wanted: Terms, context: Context, *, or_buy: bool) -> Procedure[Answer]:
     """Answer a question from earlier answers, for free; if it cannot be derived from them, buy it or refuse."""
     question = context.question(sql, params)
+    if question.staged is not None and or_buy:
+        return (yield from ask_staged(question.staged, wanted, context))
     if question.composite is None:
         return (yield from single.ask_free(sql, params, wanted, context, or_buy=or_buy))
     public, parts = public_rows(question, context), list[Answer]()
@@ -65,6 +70,8 @@ def ask_free(sql: str, params: Params, wanted: Terms, context: Context, *, or_bu
 def explain(sql: str, params: Params, wanted: Terms, context: Context) -> Explanation:
     """Explain what asking a question would cost and how exact the answer would be."""
     question = context.question(sql, params)
+    if question.staged is not None:
+        return explain_staged(question.staged, wanted, context)
     if question.composite is None:
         return single.explain(question.alone, wanted, context)
     check_composed(question, wanted)

@@ -45,6 +45,9 @@ ASKED = {  # questions, and what plain DuckDB has for them
     "SELECT COUNT(*) FROM returns AS s JOIN returns AS r USING (nr, item)": f"SELECT COUNT(*) FROM {MINE}",
     "SELECT COUNT(*), SUM(pages) FROM letters": None,
     "SELECT SUM(pages) FROM letters JOIN sales ON sale = nr WHERE price > 3": None,
+    "SELECT COUNT(*) FROM sales AS s WHERE EXISTS (SELECT * FROM sales t WHERE s.nr = t.nr AND s.item < t.item)": None,
+    f"SELECT COUNT(*) FROM sales AS s JOIN sales AS r ON {BOTH} AND s.price <= r.price": None,
+    "SELECT SUM(price) FROM sales AS s WHERE EXISTS (SELECT * FROM letters WHERE nr = sale AND pages > 2)": None,
     "SELECT SUM(t) FROM (SELECT who, SUM(n) AS t FROM returns GROUP BY who)": f"SELECT SUM(n) FROM {MINE}",
 }
 

@@ -11,47 +11,57 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from datetime import date
-from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from discreet.catalogue.schema import Catalogue
 from discreet.errors import NotAllowed, NotUnderstood, Place
 from discreet.plan.compile.alternatives import alternatives
 from discreet.plan.compile.compiler import compile
+from discreet.plan.compile.kinds import PUBLIC, ROWS, Kinds, mapped, names_of
 from discreet.plan.compile.outer_query import MAX_COLUMNS, unique_names
+from discreet.plan.compile.rounds import Keyed, Lookup, case_of, constant, keyed, rounds, with_values
 from discreet.plan.compile.split import is_answer
 from discreet.plan.draft import Composite, Draft
 from discreet.plan.rows.correlated import decorrelated
 from discreet.postprocess.public import PublicTable, Reader, read_rows
 from discreet.postprocess.query import write
-from discreet.postprocess.table import RELEASED, reading_of
+from discreet.postprocess.table import RELEASED, Rows, reading_of
 from discreet.sql import query as q
 
-__all__ = ["compose"]
-
-PUBLIC, ROWS, ANSWER = "public", "rows", "answer"
+__all__ = ["Composed", "compose"]
 
 MAX_LISTED = 1000  # values of IN (SELECT …) over public tables that become constants
 
-MAX_SIZE = 10**40  # of a number that becomes a constant
+
+class Composed(NamedTuple):
+    """A question without public subqueries; the composite of several that it is, if it is not one; the answers that
+    its rows are compared with, and what it is with these.
+    """
+
+    select: q.Select
+    whole: Composite | None = None
+    lookups: tuple[Lookup, ...] = ()
+    again: Callable[[Sequence[Rows]], q.Select] | None = None
 
 
-def compose(select: q.Select, catalogue: Catalogue, read: Reader) -> tuple[q.Select, Composite | None]:
-    """Return the question without public subqueries; and the composite of several that it is, if it is not one."""
-    kinds = _Kinds(catalogue)
+def compose(select: q.Select, catalogue: Catalogue, read: Reader) -> Composed:
+    """Return what a question is made of."""
+    kinds = Kinds(catalogue)
     if not _several(select, kinds):
-        return select, None
-    select = decorrelated(select, lambda each: kinds.reads_rows(each) and not is_answer(each, catalogue))
+        return Composed(select)
     if kinds.of(select) == PUBLIC:
-        return select, _Composer(kinds, read).public(select)
-    select = _Constants(kinds, read).select(select)
+        return Composed(select, _Composer(kinds, read).public(select))
+    about_units = lambda each: kinds.reads_rows(each) and not is_answer(each, catalogue)  # noqa: E731
+    plain = decorrelated(_Constants(kinds, read).select(select), about_units, kinds.closed)
+    select, lookups = rounds(plain, kinds)
+    if lookups:
+        return Composed(select, None, lookups, lambda answers: with_values(plain, kinds, answers))
     if kinds.of(select) == ROWS or _ordinary(select, kinds):
-        return select, None
-    return select, _Composer(kinds, read).composite(select)
+        return Composed(select)
+    return Composed(select, _Composer(kinds, read).composite(select))
 
 
-def _several(select: q.Select, kinds: _Kinds) -> bool:
+def _several(select: q.Select, kinds: Kinds) -> bool:
     """Return True if a question may be made of several: most are not, and are compiled without a further look."""
     origins = list(select.walk())
     public = all(kinds.of(each) == PUBLIC for each in origins if each.as_table)
@@ -61,7 +71,7 @@ def _several(select: q.Select, kinds: _Kinds) -> bool:
     return public or unions or nested or inside
 
 
-def _ordinary(select: q.Select, kinds: _Kinds) -> bool:
+def _ordinary(select: q.Select, kinds: Kinds) -> bool:
     """Return True if a question is one answer, perhaps with SELECTs around it that read it alone."""
     if kinds.reads_rows(select):
         above = (*(each.what for each in select.items), select.having, select.qualify, *(o.by for o in select.order))
@@ -70,117 +80,13 @@ def _ordinary(select: q.Select, kinds: _Kinds) -> bool:
     return inner is not None and not any(each.selects for each in select.expressions) and _ordinary(inner, kinds)
 
 
-class _Kinds:
-    """The kind of each part of a question: public, rows of units, or an answer."""
-
-    def __init__(self, catalogue: Catalogue) -> None:
-        self.catalogue = catalogue
-        self._known: dict[int, tuple[q.Origin, str]] = {}  # with the parts themselves, so that no two have one id
-
-    def of(self, origin: q.Origin) -> str:
-        """Return the kind of what a SELECT reads, or of a SELECT."""
-        found = self._known.get(id(origin))
-        if found is None:
-            found = self._known[id(origin)] = origin, self._kind(origin)
-        return found[1]
-
-    def _kind(self, origin: q.Origin) -> str:
-        if (source := origin.as_table) is not None:
-            table = self.catalogue.table(source.name)
-            return PUBLIC if table is not None and table.public else ROWS
-        select = origin.as_select
-        if select is None:
-            return _joint({self.of(each) for each in origin.children})
-        if self.reads_rows(select):
-            added = any(item.what.aggregates_rows for item in select.items)
-            if {self.of(each) for each in select.source.tables} & {ANSWER} or not (
-                select.keys or select.having or select.distinct or added
-            ):
-                return ROWS
-            return ANSWER if not select.keys or is_answer(select, self.catalogue) else ROWS
-        sources = {self.of(each) for each in select.source.tables}
-        return ANSWER if ANSWER in sources else _joint(sources | {self.of(each) for each in select.children[1:]})
-
-    def reads_rows(self, select: q.Select) -> bool:
-        """Return True if a SELECT reads rows of units."""
-        return any(self.of(each) == ROWS for each in select.source.tables)
-
-    def columns(self, origin: q.Origin) -> list[str]:
-        """Return the names of the columns of a table, a SELECT or a UNION."""
-        if (source := origin.as_table) is not None:
-            table = self.catalogue.table(source.name)
-            return [each.name for each in table.columns] if table is not None else []
-        if (select := origin.as_select) is None:
-            return self.columns(origin.children[0])
-        found: list[str] = []
-        for item in select.items:
-            star = item.what.as_star
-            sides = select.source.tables if star else ()
-            meant = [each for each in sides if star and star.table in (None, each.alias)]
-            found += [name for each in meant for name in self.columns(each)] if star else [item.name]
-        return found
-
-    def unknown(self, select: q.Select, outside: frozenset[str] = frozenset()) -> q.Name | None:
-        """Return a name that stands for no column of what a SELECT reads; `outside` are those that it may use besides.
-
-        Names of tables are in `outside` and in the result of columns as `table.`, those of columns as they are.
-        """
-        known = outside | self.names(select)
-        aliases = frozenset(each.name.lower() for each in select.items if each.what.bare != each.name.lower())
-        for what in select.expressions:
-            for each in _names(what):
-                if each.table is None and each.name.lower() not in known | aliases:
-                    return each
-                if each.table is not None and f"{each.table.lower()}.{each.name.lower()}" not in known:
-                    return each
-        inside = (self.unknown(inner, known) for what in select.expressions for inner in what.selects)
-        return next((each for each in inside if each is not None), None)
-
-    def names(self, select: q.Select) -> frozenset[str]:
-        """Return all names of columns that the expressions of a SELECT may use, alone and after those of tables."""
-        found = set[str]()
-        for each in select.source.tables:
-            columns = [name.lower() for name in self.columns(each)]
-            found |= {*columns, *(f"{(each.alias or '').lower()}.{name}" for name in columns)}
-        return frozenset(found)
-
-
-def _joint(kinds: set[str]) -> str:
-    return next(each for each in (ROWS, ANSWER, PUBLIC) if each in kinds)
-
-
-def _names(what: q.Expression) -> Iterator[q.Name]:
-    """Yield the names of an expression; not those inside of SELECTs, which have tables of their own."""
-    for each in what.walk():
-        if (name := each.as_name) is not None:
-            yield name
-        elif (test := each.as_exists) is not None and test.of is not None:
-            yield from _names(test.of)
-
-
-def _mapped(select: q.Select, by: Callable[[q.Expression], q.Expression]) -> q.Select:
-    """Return a SELECT with `by(each)` in the place of each of its expressions, those of ON included."""
-    join = select.source.as_join
-    ons = tuple(replace(each, on=each.on and by(each.on)) for each in select.source.joined)
-    return replace(
-        select,
-        source=select.source if join is None else replace(join, others=ons),
-        items=tuple(replace(each, what=by(each.what)) for each in select.items),
-        where=select.where and by(select.where),
-        keys=tuple(map(by, select.keys)),
-        having=select.having and by(select.having),
-        qualify=select.qualify and by(select.qualify),
-        order=tuple(replace(each, by=by(each.by)) for each in select.order),
-    )
-
-
 # ── subqueries over public tables become constants ───────────────────────────────────────────────────────────────
 
 
 class _Constants:
     """Replaces subqueries over public tables, outside of which nothing of the question is named, by their values."""
 
-    def __init__(self, kinds: _Kinds, read: Reader) -> None:
+    def __init__(self, kinds: Kinds, read: Reader) -> None:
         self.kinds, self.read = kinds, read
 
     def select(self, select: q.Select) -> q.Select:
@@ -190,24 +96,36 @@ class _Constants:
         kept = set[int]()
         if self.kinds.reads_rows(select):  # the compiler joins these
             kept = {id(each) for each in q.conjuncts(select.where) if (test := each.as_exists) and _plain(test.select)}
-        return _mapped(replace(select, source=self._origin(select.source)), lambda what: self._value(what, kept))
+        made = replace(select, source=self._origin(select.source))
+        return mapped(made, lambda what: self._value(what, kept, select))
 
     def _origin(self, origin: q.Origin) -> q.Origin:
         return origin.map(self._origin) if origin.as_select is None else self.select(origin.as_select)
 
-    def _value(self, what: q.Expression, kept: set[int]) -> q.Expression:
+    def _value(self, what: q.Expression, kept: set[int], outer: q.Select) -> q.Expression:
         test, value = what.as_exists, what.as_subquery
         if test is None and value is None:
-            return what.map(lambda each: self._value(each, kept))
+            return what.map(lambda each: self._value(each, kept, outer))
         inner = what.selects[0]
-        if self.kinds.of(inner) != PUBLIC or self.kinds.unknown(inner) is not None:
+        if self.kinds.of(inner) != PUBLIC:
             return what.nested(self.select)
+        if self.kinds.unknown(inner) is not None:
+            by_key = None if value is None or not self.kinds.reads_rows(outer) else keyed(inner, outer, self.kinds)
+            return what.nested(self.select) if by_key is None else self._each(by_key, what)
         if value is not None:
             return self._only(inner, what.place)
         assert test is not None
         if id(what) in kept or test.of is None:
             return what
-        return self._listed(inner, self._value(test.of, kept), what)
+        return self._listed(inner, self._value(test.of, kept, outer), what)
+
+    def _each(self, by_key: Keyed, what: q.Expression) -> q.Expression:
+        """Return a CASE of the values that public tables have for each key; what was written, where these are many."""
+        heads, found = self.read(write(by_key.select), MAX_LISTED)
+        if len(found) > MAX_LISTED:
+            return what
+        rows = read_rows(by_key.select, lambda *_: (heads, found))
+        return case_of(by_key.keys, rows, what.place, by_key.otherwise)
 
     def _only(self, inner: q.Select, place: Place) -> q.Expression:
         rows = read_rows(inner, self.read, most=2)
@@ -218,7 +136,7 @@ class _Constants:
                 instead="ask for one number of it, such as MAX(x), or add a condition",
                 place=place,
             )
-        return _constant(rows.columns[0][0] if rows.columns[0] else None, place)
+        return constant(rows.columns[0][0] if rows.columns[0] else None, place)
 
     def _listed(self, inner: q.Select, of: q.Expression, what: q.Expression) -> q.Expression:
         """Return `of` IN a list of constants; what was written, where these would be too many."""
@@ -228,7 +146,7 @@ class _Constants:
         if len(heads) != 1 or len(rows) > MAX_LISTED:
             return what
         found = read_rows(once, lambda *_: (heads, rows)).columns[0]
-        values = [_constant(each, what.place) for each in found if each is not None]
+        values = [constant(each, what.place) for each in found if each is not None]
         if not values:
             return q.Constant(value=False, place=what.place)
         listed = q.Call(function="in", arguments=(of, *values), place=what.place)
@@ -246,28 +164,13 @@ def _plain(select: q.Select) -> bool:
     return not merged and not cut and not nested and all(each.as_table for each in select.source.tables)
 
 
-def _constant(value: Any, place: Place) -> q.Expression:
-    if isinstance(value, (bool, str, date, type(None))):
-        return q.Constant(value=value, place=place)
-    if not -MAX_SIZE < value < MAX_SIZE:
-        raise NotUnderstood(
-            "the value of this subquery is no number that can be written.",
-            code="out-of-range",
-            instead="ask for another one",
-            place=place,
-        )
-    exact: int | Fraction = value if isinstance(value, int) else Fraction(repr(value))
-    size = q.Constant(value=exact if exact >= 0 else -exact, place=place)
-    return size if exact >= 0 else q.Call(function="negative", arguments=(size,), place=place)
-
-
 # ── composites ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 class _Composer:
     """Builds the view of a composite, and collects the drafts and the public tables that it reads."""
 
-    def __init__(self, kinds: _Kinds, read: Reader) -> None:
+    def __init__(self, kinds: Kinds, read: Reader) -> None:
         self.kinds, self.read = kinds, read
         self.drafts: list[Draft] = []
         self.tables: list[PublicTable] = []
@@ -324,7 +227,7 @@ class _Composer:
             self.drafts.append(plain)
             self.selects.append(select)
         source = self._reading(f"r{self.drafts.index(plain)}", select.place)
-        own = _mapped(view, lambda what: what.rename(lambda name: replace(name, table=source.alias)))
+        own = mapped(view, lambda what: what.rename(lambda name: replace(name, table=source.alias)))
         return self._lift(self._inside(replace(own, source=source, alias=select.alias), frozenset()))
 
     def _table(self, select: q.Select, place: Place) -> q.Select:
@@ -347,7 +250,7 @@ class _Composer:
         if (select := origin.as_select) is None:
             return origin.map(self._named)
         named = replace(select, source=self._named(select.source))
-        return _mapped(named, lambda what: what.nested(self._named))
+        return mapped(named, lambda what: what.nested(self._named))
 
     # ── views ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -452,11 +355,11 @@ class _Composer:
                 return False
             return all(
                 name.table.lower() == source.alias.lower() if name.table else name.name.lower() in own - elsewhere
-                for name in _names(what)
+                for name in names_of(what)
             )
 
         inner = all(each.how in ("inner", ",") for each in select.source.joined)
-        where = [each for each in q.conjuncts(select.where) if inner and any(_names(each)) and mine(each)]
+        where = [each for each in q.conjuncts(select.where) if inner and any(names_of(each)) and mine(each)]
         return q.Select(
             items=tuple(q.Item(what=q.Name(name=each, place=source.place), name=each, place=source.place)
                         for each in columns),
@@ -467,7 +370,7 @@ class _Composer:
 
     def _inside(self, select: q.Select, known: frozenset[str]) -> q.Select:
         """Return a view whose subqueries are views, too."""
-        return _mapped(select, lambda what: what.nested(lambda inner: self.any(inner, known)))
+        return mapped(select, lambda what: what.nested(lambda inner: self.any(inner, known)))
 
     def _lift(self, select: q.Select) -> q.Select:
         """Join the rows of subqueries that are the value of an answer without keys, so that their noise is known."""
@@ -485,7 +388,7 @@ class _Composer:
 
         if merged:
             return select
-        found = _mapped(select, lift)
+        found = mapped(select, lift)
         if not joined:
             return select
         first: Any = found.source.tables[0]
@@ -520,7 +423,7 @@ def _computed(origin: q.Origin, name: str) -> bool:
 def _every(select: q.Select) -> Iterator[q.Name]:
     """Yield the names of a SELECT and of all SELECTs in its expressions."""
     for what in select.expressions:
-        yield from _names(what)
+        yield from names_of(what)
         for inner in what.selects:
             yield from _every(inner)
             for each in inner.walk():

@@ -53,8 +53,9 @@ def group_keys(question: SplitQuery, where: Tree | None, catalogue: Catalogue) -
         cells = math.prod(key.size for key in keys if key.declared) if groups is None else len(groups)
         if cells <= MAX_CELLS and _writable(keys, groups):
             return Groups(keys, groups, tuple(map(_whole, keys, found, question.keys)))
-        most = max(range(len(keys)), key=lambda n: keys[n].size)
-        if not catalogue.budget.events or question.sets or found[most].kind == "real" or not keys[most].declared:
+        named = [n for n, key in enumerate(keys) if key.declared and key.kind != "real"]
+        most = max(named, key=lambda n: keys[n].size, default=None)
+        if not catalogue.budget.events or question.sets or most is None:
             raise NotAllowed(
                 f"this question has {cells:,} groups; the most is {MAX_CELLS:,}.",
                 code="too-many-groups",

@@ -29,6 +29,7 @@ from discreet.plan.rows.from_clause import (
     typed_nulls,
     union_all,
 )
+from discreet.plan.rows.full_join import without_full_join
 from discreet.plan.rows.join import join
 from discreet.plan.rows.per_unit import compile_per_unit, groups_by_unit
 from discreet.plan.rows.reference import owned
@@ -93,6 +94,9 @@ def split(select: q.Select, catalogue: Catalogue, share: int = 1) -> SplitQuery:
 
 def _read(select: q.Select, catalogue: Catalogue, share: int) -> SplitQuery | tuple[q.Select, RelationShape]:
     """Compile the sources of a SELECT to an answer, or to a relation and the SELECT with the names of its columns."""
+    if [each.how for each in select.source.joined] == ["full"]:
+        both = (SIDES[type(each)](each, catalogue, share) for each in select.source.tables)
+        select = without_full_join(select, *(each.unit_rows(select.place) for each in both))
     conditions = [one_exists(each, catalogue) for each in q.conjuncts(factored(select.where))]
     select = replace(select, where=all_of(conditions))
     origin, inside = select.source, share * _halves(select)
@@ -292,23 +296,35 @@ def _test(what: q.Expression, catalogue: Catalogue, share: int) -> JoinOperand |
                 instead="EXISTS (SELECT * FROM … WHERE …)",
                 place=inner.place,
             )
-        on = tuple(q.conjuncts(select.where))
-        return replace(_side(select.source, how, catalogue, share), on=on, place=inner.place)
-    if negated:
+        every = q.conjuncts(select.where)
+        nested, on = [each for each in every if each.selects], tuple(each for each in every if not each.selects)
+        source = _filtered(select.source, nested)
+        return replace(_side(source, how, catalogue, share), on=on, place=inner.place)
+    if len(select.items) != 1:
+        raise NotUnderstood(
+            "IN takes a SELECT of one column.", code="wrong-expression", instead="name one", place=inner.place
+        )
+    side = _side(replace(select, alias=INSIDE), how, catalogue, share)
+    unit = side.below.table.unit
+    if negated and (unit is None or unit.lower() != select.items[0].name.lower()):
         raise NotAllowed(
             "NOT IN (SELECT …) is never true if the subquery has a NULL.",
             code="not-answered",
             instead="write NOT EXISTS (SELECT …)",
             place=inner.place,
         )
-    if len(select.items) != 1:
-        raise NotUnderstood(
-            "IN takes a SELECT of one column.", code="wrong-expression", instead="name one", place=inner.place
-        )
-    side = _side(replace(select, alias=INSIDE), how, catalogue, share)
     name = q.Name(name=select.items[0].name, table=INSIDE, place=inner.place)
     equal = q.Call(function="=", arguments=(inner.of, name), place=inner.place)
     return replace(side, on=(equal,), place=inner.place, below=replace(side.below, alias=INSIDE))
+
+
+def _filtered(source: q.Origin, conditions: list[q.Expression]) -> q.Origin:
+    """Return a table as a SELECT of its rows that meet conditions; as it is, where there are none."""
+    if not conditions:
+        return source
+    star = q.Item(what=q.Star(place=source.place), name="*", place=source.place)
+    where = all_of(conditions)
+    return q.Select(items=(star,), source=source, alias=source.alias, where=where, place=source.place)
 
 
 def _renamed(select: q.Select, scope: Scope) -> q.Select:

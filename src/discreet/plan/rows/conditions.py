@@ -128,7 +128,8 @@ def _read(test: q.Exists, catalogue: Catalogue) -> _Test | None:
         return None
     own, on, outer, items = list[q.Expression](), list[q.Expression](), list[q.Expression](), list[q.Item]()
     for each in q.conjuncts(select.where):
-        if any(part.as_exists for part in each.walk()):
+        tests = [part.as_exists for part in each.walk() if part.as_exists is not None]
+        if not all(_closed(test, columns, catalogue) for test in tests):
             return None
         if all(_inside(name, columns) for name in _names(each)):
             own.append(each)
@@ -150,6 +151,18 @@ def _read(test: q.Exists, catalogue: Catalogue) -> _Test | None:
     made = q.Select(items=tuple(items), source=select.source, where=all_of(own), place=test.place)
     units = [_is_unit(item.what, select.source, catalogue) for item in items]
     return _Test(select=made, on=on, outer=outer, units=units, joined=len(select.source.tables) > 1)
+
+
+def _closed(test: q.Exists, around: Mapping[str, set[str]], catalogue: Catalogue) -> bool:
+    """Return True if a condition says of columns of `around` alone that public tables have them."""
+    there = _tables(test.select.source, catalogue)
+    own = {(each.alias or "").lower() for each, _ in there}
+    names = [name for what in test.select.expressions for name in _names(what)]
+    columns = {column.name.lower() for _, table in there if table is not None for column in table.columns}
+    mine = all(each.name.lower() in columns and (each.table is None or each.table.lower() in own) for each in names)
+    public = all(table is not None and table.public for _, table in there)
+    flat = not any(what.selects for what in test.select.expressions)
+    return test.of is not None and public and mine and flat and all(_inside(each, around) for each in _names(test.of))
 
 
 def _columns(source: q.Origin, catalogue: Catalogue) -> Mapping[str, set[str]] | None:

@@ -21,19 +21,20 @@ __all__ = ["decorrelated"]
 About = Callable[[q.Select], bool]
 
 
-def decorrelated(select: q.Select, about_units: About) -> q.Select:
+def decorrelated(select: q.Select, about_units: About, closed: About) -> q.Select:
     """Return a question with joins in the place of subqueries about the unit of each row, at any depth.
 
-    `about_units` says of a SELECT that groups rows whether each group is of one unit.
+    `about_units` says of a SELECT that groups rows whether each group is of one unit; `closed` of a SELECT inside of a
+    subquery whether it reads public tables alone, and nothing around it.
     """
-    select = replace(select, source=_origin(select.source, about_units))
+    select = replace(select, source=_origin(select.source, about_units, closed))
     joined = list[q.Joined]()
 
     def value(what: q.Expression) -> q.Expression:
         if what.as_subquery is None:
             return what.map(value)
         taken = [each.alias or "" for each in (*select.source.tables, *(new.source for new in joined))]
-        found = _join(what.as_subquery, unused_name("inside", taken), _aliases(select), about_units)
+        found = _join(what.as_subquery, unused_name("inside", taken), _aliases(select), about_units, closed)
         if found is None:
             return what
         joined.append(found[0])
@@ -56,17 +57,19 @@ def _together(first: Any, joined: list[q.Joined]) -> q.Join:
     return q.Join(first=first, others=tuple(joined), place=first.place)
 
 
-def _origin(origin: q.Origin, about_units: About) -> q.Origin:
+def _origin(origin: q.Origin, about_units: About, closed: About) -> q.Origin:
     if origin.as_select is not None:
-        return decorrelated(origin.as_select, about_units)
-    return origin.map(lambda each: _origin(each, about_units))
+        return decorrelated(origin.as_select, about_units, closed)
+    return origin.map(lambda each: _origin(each, about_units, closed))
 
 
 def _aliases(select: q.Select) -> set[str]:
     return {(each.alias or "").lower() for each in select.source.tables}
 
 
-def _join(what: q.Subquery, alias: str, around: set[str], about_units: About) -> tuple[q.Joined, q.Expression] | None:
+def _join(
+    what: q.Subquery, alias: str, around: set[str], about_units: About, closed: About
+) -> tuple[q.Joined, q.Expression] | None:
     """Return the join that a subquery means, and its value there; None where it is not about the unit of a row.
 
     Because  the rows that its equalities with a row choose are the group of these values. Where there are none, a count
@@ -83,7 +86,7 @@ def _join(what: q.Subquery, alias: str, around: set[str], about_units: About) ->
         tests += [] if pair else [each]
     aggregates = [each.as_aggregate for each in select.items[0].what.walk() if each.as_aggregate is not None]
     inner = [select.items[0].what, *tests]
-    if not pairs or not aggregates or any(_outside(each, around - own) for each in inner):
+    if not pairs or not aggregates or any(_outside(each, around - own, closed) for each in inner):
         return None
     keys = [q.Item(what=mine, name=f"k{n}", place=place) for n, (mine, _) in enumerate(pairs)]
     added = {each: f"a{n}" for n, each in enumerate(dict.fromkeys(aggregates))}
@@ -119,10 +122,12 @@ def _pair(what: q.Expression, own: set[str], around: set[str]) -> tuple[q.Name, 
     return None
 
 
-def _outside(what: q.Expression, around: set[str]) -> bool:
-    """Return True if an expression names a table of the SELECT around it, or has a SELECT inside."""
+def _outside(what: q.Expression, around: set[str], closed: About) -> bool:
+    """Return True if an expression names a table of the SELECT around it, or has a SELECT inside that is not closed."""
     names = [each.as_name for each in what.walk()]
-    return bool(what.selects) or any(each is not None and (each.table or "").lower() in around for each in names)
+    return not all(map(closed, what.selects)) or any(
+        each is not None and (each.table or "").lower() in around for each in names
+    )
 
 
 def _equal(a: q.Expression, b: q.Expression) -> q.Expression:

@@ -16,9 +16,10 @@ Because  each step computes a row from rows of one unit (joins: see `join`). So 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from discreet.catalogue.schema import Catalogue, Column, Table, compares_exactly
 from discreet.core.text import did_you_mean
@@ -33,6 +34,7 @@ from discreet.sql import query as q
 
 __all__ = [
     "RelationShape",
+    "ToldBy",
     "column_of",
     "condition",
     "expand",
@@ -50,6 +52,25 @@ __all__ = [
 MAX_INLINED_NODES = 200  # nodes of computed columns, written out wherever they are named
 
 
+class ToldBy(NamedTuple):
+    """A key of a table whose value belongs to one unit, and the columns of a relation that hold it: of that unit is a
+    row of the relation.
+    """
+
+    table: str
+    pairs: tuple[tuple[str, str], ...]  # of a column, and one of the key
+
+    @property
+    def key(self) -> tuple[str, frozenset[str]]:
+        """The table and the columns of the key."""
+        return self.table, frozenset(key for _, key in self.pairs)
+
+    def held_by(self, names: Mapping[str, str]) -> ToldBy | None:
+        """Return the key under the new names of its columns, by the old ones in small letters; None if one is gone."""
+        pairs = tuple((names.get(own.lower(), ""), key) for own, key in self.pairs)
+        return ToldBy(self.table, pairs) if all(own for own, _ in pairs) else None
+
+
 @dataclass(frozen=True, kw_only=True)
 class RelationShape:
     """A relation with the shape of a table; `alias` is its name in the question."""
@@ -60,9 +81,7 @@ class RelationShape:
     unit: str | None  # the relation's column that holds the table's unit
     where: Tree | None = None  # the filter of its rows
     places: tuple[int, ...] | None = None  # of a SELECT: positions of the unit among its columns; () if it is not named
-    scanned: str = ""  # the table that this is, if it is one
-    refers_to: str = ""  # the table by which its unit was found
-    reference: tuple[tuple[str, str], ...] = ()  # … pairs of a column, and one of the key of that table
+    told: tuple[ToldBy, ...] = ()  # keys of tables that say whose a row is
     aggregated: ClassVar[bool] = False  # over units; an answer is
 
     def unit_rows(self, place: Place) -> RelationShape:
@@ -81,7 +100,8 @@ def scanned(source: q.Source, catalogue: Catalogue) -> RelationShape:
             instead=did_you_mean(source.name, catalogue.counted, f"there are: {names}"),
             place=source.place,
         )
-    return RelationShape(relation=table.name, table=table, alias=source.alias, unit=table.unit, scanned=table.name)
+    told = tuple(ToldBy(table.name, tuple((each, each) for each in key)) for key in catalogue.keys_referred(table.name))
+    return RelationShape(relation=table.name, table=table, alias=source.alias, unit=table.unit, told=told)
 
 
 def condition(where: q.Expression | None, table: Table, alias: str) -> Typed | None:
@@ -107,6 +127,7 @@ def projection(select: q.Select, below: RelationShape) -> RelationShape:
     called: str | None = None
     places: list[int] = []
     taken: set[str] = set()
+    shown = dict[str, str]()  # the columns that are shown as they are
     for n, item in enumerate(expand(select.items, below)):
         unit = is_unit(item.what, table, alias)
         places += [n] if unit else []
@@ -132,6 +153,7 @@ def projection(select: q.Select, below: RelationShape) -> RelationShape:
                 "NULL alone has no type.", code="wrong-type", instead="write CAST(NULL AS INT)", place=item.place
             )
         columns.append(column_of(item.name, found))
+        shown |= {} if item.what.column is None else {item.name: item.what.column}
     if table.unit is not None:
         called = called or unused_name(table.unit, [each.name for each in columns])
     where = condition(select.where, table, alias)
@@ -147,10 +169,9 @@ def projection(select: q.Select, below: RelationShape) -> RelationShape:
     )
     kept = conjunction(below.where, None if where is None else where.tree)
     shape = limited(shape, rows_left(below.relation, kept))
-    return replace(
-        below, table=shape, alias=select.alias or "", where=kept, places=tuple(places),
-        scanned="", refers_to="", reference=(),
-    )  # fmt: skip
+    named = {what.lower(): name for name, what in shown.items()}
+    told = tuple(each for one in below.told if (each := one.held_by(named)) is not None)
+    return replace(below, table=shape, alias=select.alias or "", where=kept, places=tuple(places), told=told)
 
 
 def limited(table: Table, most: int | None) -> Table:

@@ -9,9 +9,10 @@ Because  tables with units are joined only where the condition makes their units
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import reduce
-from itertools import count
+from itertools import combinations, count
 from math import isqrt, prod
 
 from discreet.catalogue.schema import Catalogue, Table, compares_exactly
@@ -41,12 +42,22 @@ def join(sides: list[JoinOperand], where: list[q.Expression], catalogue: Catalog
     Joins get one part in `share` of the rows that may meet: the rest is for other joins, or rows are wider than
     numbers.
     """
-    return _Joiner(sides, where, catalogue).joined(share)
+    try:
+        return _Joiner(sides, where, catalogue).joined(share)
+    except NotAllowed as refusal:
+        if refusal.code != "too-many-rows-meet" or not any(each.table.public for each in sides):
+            raise
+        try:  # in the order in which public rows multiply others least
+            return _Joiner(sides, where, catalogue, fewest=True).joined(share)
+        except NotAllowed:
+            raise refusal from None
 
 
 class _Joiner:
-    def __init__(self, sides: list[JoinOperand], where: list[q.Expression], catalogue: Catalogue) -> None:
-        self.catalogue = catalogue
+    def __init__(
+        self, sides: list[JoinOperand], where: list[q.Expression], catalogue: Catalogue, *, fewest: bool = False
+    ) -> None:
+        self.catalogue, self.fewest = catalogue, fewest
         self.sides = name_columns(sides)
         self.scope = Scope([each for each in self.sides if not each.tests])
         self.on = {id(side): [each.rename(self._within(side)) for each in side.on] for side in self.sides}
@@ -54,10 +65,9 @@ class _Joiner:
         self.pool += [each.rename(self.scope) for each in where]
         self.strange = [each for each in self.pool if not self.scope.names(each.columns)]  # a filter refuses them
         self.pool = [each for each in self.pool if each not in self.strange]
-        for side in [each for each in self.sides if each.below.reference]:
-            self._add_owners(side)
         for side in [each for each in self.sides if each.inner]:
             self._add_parents(side)
+        self._add_owners()
         self.placed: list[JoinOperand] = []
         self.parts: list[JoinInput] = []
         self.used: set[int] = set()
@@ -106,27 +116,34 @@ class _Joiner:
                 self.pool.append(q.Call(function="=", arguments=both, place=side.place))
             side = there
 
-    def _add_owners(self, side: JoinOperand) -> None:
-        """Set the unit of a table equal to that of each row that it refers to by a key, as the reference declares."""
-        for other in self.sides:
+    def _add_owners(self) -> None:
+        """Set the units of two tables equal where conditions set all columns of a key equal that says whose they are.
+
+        Because  a key that other tables refer to belongs to one unit, as is declared. Where it does not, rows of
+                 different units that share it do not meet.
+        """
+        sides = [each for each in self.sides if each.below.told and (each.inner or each.table.unit_reference is None)]
+        for side, other in combinations(sides, 2):
             both = [each for each in (side, other) if not each.inner]
-            keys = self._keys_met(side, other)
-            if other is side or not keys or not all(self._classes(*both).same(a, b) for a, b in keys):
+            classes = self._classes(*both)
+            if not any(all(classes.same(a, b) for a, b in keys) for keys in self._keys_met(side, other)):
                 continue
-            names = (side.own(side.table.unit), other.own(other.table.unit))
-            equal = tuple(q.Name(name=each or "", place=side.place) for each in names)
+            referring_first = sorted((side, other), key=lambda each: each.below.places != ())
+            owners = [self._owner(each, self._classes()) for each in referring_first]
+            if None in owners or classes.same(*owners):
+                continue
+            equal = tuple(q.Name(name=each or "", place=side.place) for each in owners)
             there = self.on[id(both[-1])] if both else self.pool
             there.append(q.Call(function="=", arguments=equal, place=side.place))
 
-    def _keys_met(self, side: JoinOperand, other: JoinOperand) -> list[tuple[str | None, str | None]]:
-        """Return the pairs of columns by which a table refers to another, or both to the same key; none if neither."""
-        to, pairs = side.below.refers_to, side.below.reference
-        if other.below.scanned == to:
-            return [(side.own(own), other.own(key)) for own, key in pairs]
-        if other.below.refers_to == to and {key for _, key in other.below.reference} == {key for _, key in pairs}:
-            theirs = {key: own for own, key in other.below.reference}
-            return [(side.own(own), other.own(theirs[key])) for own, key in pairs]
-        return []
+    @staticmethod
+    def _keys_met(side: JoinOperand, other: JoinOperand) -> Iterator[list[tuple[str | None, str | None]]]:
+        """Yield, for each key that says whose the rows of both tables are, the pairs of columns that hold it."""
+        for one in side.below.told:
+            for two in other.below.told:
+                if one.key == two.key:
+                    theirs = {key: own for own, key in two.pairs}
+                    yield [(side.own(own), other.own(theirs[key])) for own, key in one.pairs]
 
     def _owner(self, side: JoinOperand, classes: Classes) -> str | None:
         """Return the column that holds the unit of the rows of `side`; None if every row is a unit."""
@@ -173,10 +190,11 @@ class _Joiner:
             a, b = (each.below.alias.lstrip("\x01") for each in (first, side))
             through = side.table.unit_reference or first.table.unit_reference
             on = f"join on the unit: ON {a}.{first.table.unit} = {b}.{side.table.unit}"
-            if side.below.reference or first.below.reference:
-                one = side if side.below.reference else first
-                equal = (f"{one.below.alias}.{own} = {one.below.refers_to}.{key}" for own, key in one.below.reference)
-                on = f"join {one.below.refers_to} on the whole key: ON {' AND '.join(equal)}"
+            referring = [each for each in (side, first) if each.below.places == () and each.below.told]
+            if referring:
+                one, there = referring[0], referring[0].below.told[-1]
+                equal = (f"{one.below.alias}.{own} = {there.table}.{key}" for own, key in there.pairs)
+                on = f"join {there.table} on the whole key: ON {' AND '.join(equal)}"
             raise NotAllowed(
                 f"this join would combine rows of different units: `{a}` and `{b}` are not joined on the unit.",
                 code="unit-not-joined",
@@ -207,7 +225,7 @@ class _Joiner:
         self._place(first, [], ())
         rest = [side for side in self.sides if side is not first]
         while rest:
-            following = next((each for each in rest if self._connected(each)), None)
+            following = self._following(rest, first, every_row=owner is None)
             following = following or next((each for each in rest if self._connected(each, compared=True)), None)
             if following is None:
                 raise NotAllowed(
@@ -230,9 +248,38 @@ class _Joiner:
             caps.add(side, mine, theirs, exact, compared=compared)
         met = caps.meeting(share)
         parts = tuple(_few(side, part, met.get(id(side))) for side, part in zip(self.placed, self.parts, strict=True))
-        below = RelationShape(relation=Join(parts=parts), table=self._shape(owner, first, caps), alias="", unit=owner)
+        keys = [each.held_by(side.names) for side in self.scope.sides if side.inner for each in side.below.told]
+        below = RelationShape(
+            relation=Join(parts=parts),
+            table=self._shape(owner, first, caps),
+            alias="",
+            unit=owner,
+            told=tuple(each for each in keys if each is not None),
+        )
         self._unit_names(owner)
         return below, self.scope, _all([*(each for each in self.pool if id(each) not in self.used), *self.strange])
+
+    def _following(self, rest: list[JoinOperand], first: JoinOperand, *, every_row: bool) -> JoinOperand | None:
+        """Return the next table that is joined by an equality: in the order of the question; or, with `fewest`, the one
+        of which fewest public rows match one row.
+        """
+        connected = (each for each in rest if self._connected(each))
+        if not self.fewest:
+            return next(connected, None)
+        return min(connected, key=lambda each: self._would_match(each, first, every_row=every_row), default=None)
+
+    def _would_match(self, side: JoinOperand, first: JoinOperand, *, every_row: bool) -> int:
+        """Return how many rows of a table would match one row, were it placed now."""
+        before, conditions = set(self.used), self._connected(side, compared=True)
+        self._place(side, conditions, _single(side, _sides(conditions, set(side.names.values()))[0]))
+        try:
+            return self._matching(side, first, every_row=every_row)
+        except NotAllowed:
+            return MAX_JOINED_ROWS
+        finally:
+            self.placed.pop()
+            self.parts.pop()
+            self.used = before
 
     def _connected(self, side: JoinOperand, *, compared: bool = False) -> list[q.Expression]:
         """Return the conditions that join `side` to the tables in place; none if it must wait, or nothing joins it.

@@ -16,7 +16,7 @@ from functools import reduce
 from discreet.catalogue.schema import Catalogue, Table
 from discreet.kernel.expressions import Apply, Field, Tree, conjunction
 from discreet.kernel.relations import ComputedColumn, Join, JoinInput, PerUnit
-from discreet.plan.rows.from_clause import RelationShape, unused_name
+from discreet.plan.rows.from_clause import RelationShape, ToldBy, unused_name
 from discreet.plan.rows.join import join
 from discreet.plan.rows.scope import JoinOperand
 from discreet.sql import query as q
@@ -68,8 +68,7 @@ def owned(below: RelationShape, catalogue: Catalogue, source: q.Source) -> Relat
         table=shape,
         unit=owner,
         places=(),
-        refers_to=reference.table,
-        reference=pairs,
+        told=(*below.told, ToldBy(reference.table, pairs)),
     )
 
 

@@ -89,9 +89,9 @@ def _exists(what: q.Exists, table: Table, alias: str) -> Typed:
 
 def _subquery(what: q.Subquery, table: Table, alias: str) -> Typed:
     raise NotAllowed(
-        "a subquery in an expression is not supported.",
+        "this subquery is no aggregate, or is about each row in other ways than by its unit or by equality with a key.",
         code="not-answered",
-        instead="ask it as a question of its own",
+        instead="write (SELECT AVG(x) FROM other WHERE other.key = this.key), or ask it as a question of its own",
         place=what.place,
     )
 
