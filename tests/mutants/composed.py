@@ -20,7 +20,7 @@ MUTANTS = [
         "composed: subqueries over rows of people that are public",
         [
             Edit(
-                "discreet.plan.compile.compose:_joint",
+                "discreet.plan.compile.kinds:_joint",
                 "for each in (ROWS, ANSWER, PUBLIC)",
                 "for each in (PUBLIC, ANSWER, ROWS)",
             )
@@ -53,5 +53,21 @@ MUTANTS = [
             )
         ],
         ["test_composed.py::test_margins_of_differences_follow_from_those_of_both"],
+    ),
+    Mutant(
+        "rounds: each of both for the whole cost",
+        [Edit("discreet.procedures.rounds:ask_staged", "wanted.share(1 - part)", "wanted")],
+        ["test_rounds.py::test_both_rounds_cost_what_was_said_and_again_nothing"],
+    ),
+    Mutant(
+        "rounds: the first is bought without room for the second",
+        [
+            Edit(
+                "discreet.procedures.rounds:ask_staged",
+                "divide_batch(question.inner, wanted, context.paid(), context.left())",
+                "divide_batch(question.inner, wanted, context.paid(), None)",
+            )
+        ],
+        ["test_rounds.py::test_nothing_is_bought_without_room_for_both"],
     ),
 ]
