@@ -285,7 +285,7 @@ def test_a_compiler_that_refuses_almost_everything_is_noticed(tmp_path: Path, mo
     def refuse(*_: object) -> None:
         raise dp.NotAllowed("no.", code="not-answered", instead="nothing")
 
-    monkeypatch.setattr(dp.Curator, "draft", refuse)
+    monkeypatch.setattr(dp.Curator, "worked", refuse)
     tally = taken(of_names(0, tmp_path), AT_ONCE, Fraction("0.7"))
     assert tally.accepted == 0
     assert 70 < tally.asked < 80

@@ -118,6 +118,44 @@ MUTANTS = [
         ["test_work.py::test_a_key_is_one_row_only_where_its_stored_value_is_met"],
     ),
     Mutant(
+        "work: public tables are joined to any number of rows",
+        [Edit("discreet.kernel.ownership:_join", "not units and not _few_combined(relation, parts, origins)", "False")],
+        ["kernel/test_check.py"],
+    ),
+    Mutant(
+        "work: a public input that only tests is looked up, whatever its condition",
+        [
+            Edit(
+                "discreet.kernel.ownership:_few_combined",
+                "each.tests_only and not _looked_up(each, parts[n])",
+                "False",
+            )
+        ],
+        ["kernel/test_check.py"],
+    ),
+    Mutant(
+        "work: each row is compared with any number of public rows",
+        [
+            Edit(
+                "discreet.kernel.ownership:_meeting",
+                "SCANNED if found.most is not None and found.most <= MAX_SCANNED else None",
+                "SCANNED",
+            )
+        ],
+        ["kernel/test_check.py"],
+    ),
+    Mutant(
+        "work: the planner joins public tables to any number of rows",
+        [
+            Edit(
+                "discreet.plan.rows.join:_Joiner.joined",
+                "first.table.public and not within_looked_through(relation, self.catalogue.facts)",
+                "False",
+            )
+        ],
+        ["test_work.py::test_no_row_of_a_unit_sets_off_work_on_public_tables"],
+    ),
+    Mutant(
         "work: a public table is read for all rows of a unit",
         [Edit("discreet.plan.rows.join:_JoinBounds.meeting", "(1 if self.scanned else 2)", "2")],
         ["test_work.py"],
