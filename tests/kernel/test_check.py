@@ -264,6 +264,11 @@ def with_streets(on: Any, how: Any = "inner", met: Any = None) -> Any:
     return plan(both(part(pairs, "semi", ("size", "s3"), on=met or equal("who", "s3"))))
 
 
+def searched(n: int) -> Apply:
+    """A group of a regular expression of sixty steps in a text."""
+    return apply("regexp_extract", column("ward", "text"), f"({n}[a-c]{{1,30}})", 1, kind="text")
+
+
 SAME_WARD = equal("ward", "w2", "text")
 OTHER_KEY = inside(
     "beds", made("ward", column("ward", "text"), "text"), made("n", column("size")), made("size", column("size")),
@@ -611,6 +616,12 @@ SAID: dict[str, list[Any]] = {
             exact=DistinctCount(of=apply("replace", *[apply("replace", LONG, "x", "y", kind="text")] * 3, kind="text"))
         ),
     ],
+    "the texts of one row are searched for longer than is bounded": [
+        plan(where=apply("in", *(apply("like", column("ward", "text"), f"%{n}_") for n in range(21)))),
+        plan(keys=tuple(key(searched(n)) for n in range(7))),
+        plan(exact=DistinctCount(of=apply("coalesce", *map(searched, range(7)), kind="text"))),
+        plan(inside("visits", *(made(f"x{n}", searched(n), "text") for n in range(7)))),
+    ],
     "a plan is not made of what plans are made of": [plan(keys=(key(column("n"), "integer", span=(0, "many")),))],
     "a number has more digits than are bounded, or no steps": [
         plan(where=apply("=", column("n"), 10**400)),
@@ -708,7 +719,7 @@ SAID: dict[str, list[Any]] = {
             )
         ),  # bills have a limit beside lines, and lines beside bills, and a unit has any number of both
         plan(
-            both(part("codes", "semi", "size", on=apply("<", column("who"), column("size"))))
+            both(part("codes", "semi", "size", on=apply("<", column("who"), column("size"))), LIMITED)
         ),  # of any number of rows
     ],
     "a value is of a kind that is not known": [plan(where=apply("=", apply("+", column("n"), 1, kind="interval"), 1))],

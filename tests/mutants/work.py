@@ -118,6 +118,55 @@ MUTANTS = [
         ["test_work.py::test_a_key_is_one_row_only_where_its_stored_value_is_met"],
     ),
     Mutant(
+        "work: a regular expression of any number of states is read",
+        [
+            Edit(
+                "discreet.core.values.patterns:_states",
+                "if len(seen) > MAX_STATES or done > MAX_FOLLOWED:",
+                "if len(seen) > 1_000_000:",
+            )
+        ],
+        ["core/values/test_patterns.py::test_patterns_of_many_states_are_not_read"],
+    ),
+    Mutant(
+        "work: states are counted from left to right alone",
+        [
+            Edit(
+                "discreet.core.values.patterns:_few_states",
+                "return _states(back, masks, last, 0, done)",
+                "return done",
+            )
+        ],
+        ["core/values/test_patterns.py::test_patterns_of_many_states_are_not_read"],
+    ),
+    Mutant(
+        "work: the texts of a row are searched for any number of patterns",
+        [Edit("discreet.kernel.check:_certified", "search_steps(_trees(plan)) > MAX_SEARCH", "False")],
+        ["kernel/test_check.py"],
+    ),
+    Mutant(
+        "work: rows whose texts are searched weigh as little as others",
+        [
+            Edit(
+                "discreet.plan.weights:_searched",
+                "return search_steps([*trees, *trees_of(relation)]) // SEARCH",
+                "return 0",
+            )
+        ],
+        ["test_work.py::test_no_text_is_searched_for_ever"],
+    ),
+    Mutant(
+        "work: a filter searches the texts of rows that are left out",
+        [
+            Edit(
+                "discreet.engines.sql.relations:_render_unit_limit",
+                'if stored[each] == "short" else text',
+                'if name == "" else text',
+            )
+        ],
+        ["test_work.py::test_no_text_is_searched_for_ever"],
+    ),
+    Mutant(
         "work: public tables are joined to any number of rows",
         [Edit("discreet.kernel.ownership:_join", "not units and not _few_combined(relation, parts, origins)", "False")],
         ["kernel/test_check.py"],
