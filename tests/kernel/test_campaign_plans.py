@@ -50,6 +50,8 @@ UNSEEN: dict[str, str] = {  # rules that guard something else than this campaign
     "these exact data are of a kind that is not known": FAILS,
     "rows of one unit meet too often": WORK,
     "the texts that are made of one row are longer than is bounded": WORK,
+    "the texts of one row are searched for longer than is bounded": WORK,
+    "public relations are joined to more rows than are looked through": WORK,
     "a join about units begins with a public relation": "such rows are of different units, too",
     "a choice is not one of those that are known": "it says whose losses are trusted; exact data are the same",
     "a release is of other groups than the plan has": "such a release fails; exact data are the same",

@@ -113,6 +113,13 @@ class Rates:
         return {frozenset(): 40, frozenset({"ward"}): 4, frozenset({"size"}): 10}.get(frozenset(told), 1) // few
 
 
+class Streets:
+    """A public table of a hundred thousand rows, a seventh of them of each town."""
+
+    def most(self, part: JoinInput, where: Any, keys: tuple[Any, ...]) -> int | None:
+        return 100_000 // 7 if keys else 100_000
+
+
 WHOLE, REAL, TEXT = (ColumnFacts(kind=kind, exact=kind != "real") for kind in ("integer", "real", "text"))  # type: ignore[arg-type]
 DAY = ColumnFacts(kind="date", exact=True)
 FACTS = {
@@ -129,6 +136,7 @@ FACTS = {
     "codes": TableFacts(columns={"ward": TEXT, "size": WHOLE}, public=True),
     "rates": TableFacts(columns={"ward": TEXT, "size": WHOLE}, public=True, rows=Rates()),
     "beds": TableFacts(columns={"ward": TEXT, "n": WHOLE, "size": WHOLE}, public=True, unique=("ward", "n")),
+    "streets": TableFacts(columns={"town": WHOLE, "size": WHOLE}, public=True, rows=Streets()),
 }
 CAPS = ContributionBounds(unit="who", rows=3, groups=2)
 ROW_CAPS = ContributionBounds(unit=None, rows=None, groups=None)
@@ -247,6 +255,18 @@ def with_beds(source: Any, *tests: Any) -> Any:
     return plan(
         Join(parts=(part("staff", "first", "ward", "n"), public)), caps=ROW_CAPS, release=noise(1)
     )  # fmt: skip
+
+
+def with_streets(on: Any, how: Any = "inner", met: Any = None) -> Any:
+    """Rows for which a join of a large public table with itself has one."""
+    second = part("streets", how, ("town", "t2"), ("size", "s2"), on=on)
+    pairs = Join(parts=(part("streets", "first", "town", "size"), second))
+    return plan(both(part(pairs, "semi", ("size", "s3"), on=met or equal("who", "s3"))))
+
+
+def searched(n: int) -> Apply:
+    """A group of a regular expression of sixty steps in a text."""
+    return apply("regexp_extract", column("ward", "text"), f"({n}[a-c]{{1,30}})", 1, kind="text")
 
 
 SAME_WARD = equal("ward", "w2", "text")
@@ -581,6 +601,13 @@ SAID: dict[str, list[Any]] = {
         plan(both(part("codes", "inner", "size", on=Literal(value=True)))),
         plan(both(part("codes", "inner", "size", on=equal("who", "size")))),
     ],
+    "public relations are joined to more rows than are looked through": [
+        with_streets(equal("town", "t2")),
+        with_streets(equal("town", "t2"), met=apply("<", column("who"), column("s3"))),
+        with_streets(equal("town", "t2"), "left"),
+        with_streets(apply("<", column("town"), column("t2")), "semi"),
+        with_streets(apply("<", column("town"), column("t2")), "anti"),
+    ],
     "the texts that are made of one row are longer than is bounded": [
         plan(where=apply("=", apply("concat", *[column("ward", "text")] * 70, kind="text"), "x")),
         plan(inside("visits", *(made(f"x{n}", LONG, "text") for n in range(3)))),
@@ -588,6 +615,12 @@ SAID: dict[str, list[Any]] = {
         plan(
             exact=DistinctCount(of=apply("replace", *[apply("replace", LONG, "x", "y", kind="text")] * 3, kind="text"))
         ),
+    ],
+    "the texts of one row are searched for longer than is bounded": [
+        plan(where=apply("in", *(apply("like", column("ward", "text"), f"%{n}_") for n in range(21)))),
+        plan(keys=tuple(key(searched(n)) for n in range(7))),
+        plan(exact=DistinctCount(of=apply("coalesce", *map(searched, range(7)), kind="text"))),
+        plan(inside("visits", *(made(f"x{n}", searched(n), "text") for n in range(7)))),
     ],
     "a plan is not made of what plans are made of": [plan(keys=(key(column("n"), "integer", span=(0, "many")),))],
     "a number has more digits than are bounded, or no steps": [
@@ -685,6 +718,9 @@ SAID: dict[str, list[Any]] = {
                 )
             )
         ),  # bills have a limit beside lines, and lines beside bills, and a unit has any number of both
+        plan(
+            both(part("codes", "semi", "size", on=apply("<", column("who"), column("size"))), LIMITED)
+        ),  # of any number of rows
     ],
     "a value is of a kind that is not known": [plan(where=apply("=", apply("+", column("n"), 1, kind="interval"), 1))],
     "a column is read as something that it is not": [

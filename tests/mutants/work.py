@@ -118,6 +118,93 @@ MUTANTS = [
         ["test_work.py::test_a_key_is_one_row_only_where_its_stored_value_is_met"],
     ),
     Mutant(
+        "work: a regular expression of any number of states is read",
+        [
+            Edit(
+                "discreet.core.values.patterns:_states",
+                "if len(seen) > MAX_STATES or done > MAX_FOLLOWED:",
+                "if len(seen) > 1_000_000:",
+            )
+        ],
+        ["core/values/test_patterns.py::test_patterns_of_many_states_are_not_read"],
+    ),
+    Mutant(
+        "work: states are counted from left to right alone",
+        [
+            Edit(
+                "discreet.core.values.patterns:_few_states",
+                "return _states(back, masks, last, 0, done)",
+                "return done",
+            )
+        ],
+        ["core/values/test_patterns.py::test_patterns_of_many_states_are_not_read"],
+    ),
+    Mutant(
+        "work: the texts of a row are searched for any number of patterns",
+        [Edit("discreet.kernel.check:_certified", "search_steps(_trees(plan)) > MAX_SEARCH", "False")],
+        ["kernel/test_check.py"],
+    ),
+    Mutant(
+        "work: rows whose texts are searched weigh as little as others",
+        [
+            Edit(
+                "discreet.plan.weights:_searched",
+                "return search_steps([*trees, *trees_of(relation)]) // SEARCH",
+                "return 0",
+            )
+        ],
+        ["test_work.py::test_no_text_is_searched_for_ever"],
+    ),
+    Mutant(
+        "work: a filter searches the texts of rows that are left out",
+        [
+            Edit(
+                "discreet.engines.sql.relations:_render_unit_limit",
+                'if stored[each] == "short" else text',
+                'if name == "" else text',
+            )
+        ],
+        ["test_work.py::test_no_text_is_searched_for_ever"],
+    ),
+    Mutant(
+        "work: public tables are joined to any number of rows",
+        [Edit("discreet.kernel.ownership:_join", "not units and not _few_combined(relation, parts, origins)", "False")],
+        ["kernel/test_check.py"],
+    ),
+    Mutant(
+        "work: a public input that only tests is looked up, whatever its condition",
+        [
+            Edit(
+                "discreet.kernel.ownership:_few_combined",
+                "each.tests_only and not _looked_up(each, parts[n])",
+                "False",
+            )
+        ],
+        ["kernel/test_check.py"],
+    ),
+    Mutant(
+        "work: each row is compared with any number of public rows",
+        [
+            Edit(
+                "discreet.kernel.ownership:_meeting",
+                "SCANNED if found.most is not None and found.most <= MAX_SCANNED else None",
+                "SCANNED",
+            )
+        ],
+        ["kernel/test_check.py"],
+    ),
+    Mutant(
+        "work: the planner joins public tables to any number of rows",
+        [
+            Edit(
+                "discreet.plan.rows.join:_Joiner.joined",
+                "first.table.public and not within_looked_through(relation, self.catalogue.facts)",
+                "False",
+            )
+        ],
+        ["test_work.py::test_no_row_of_a_unit_sets_off_work_on_public_tables"],
+    ),
+    Mutant(
         "work: a public table is read for all rows of a unit",
         [Edit("discreet.plan.rows.join:_JoinBounds.meeting", "(1 if self.scanned else 2)", "2")],
         ["test_work.py"],

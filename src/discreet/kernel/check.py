@@ -40,7 +40,17 @@ from discreet.kernel.ownership import MAX_MEETING, MAX_REPEATED, Ownership, equa
 from discreet.kernel.plan import Key, Measure, Plan
 from discreet.kernel.ranges import Width, fitting, widths
 from discreet.kernel.relations import trees_of
-from discreet.kernel.types import MAX_LETTERS, counts, family, in_steps, letters_made, listed, typed
+from discreet.kernel.types import (
+    MAX_LETTERS,
+    MAX_SEARCH,
+    counts,
+    family,
+    in_steps,
+    letters_made,
+    listed,
+    search_steps,
+    typed,
+)
 from discreet.kernel.verdict import OWNER, Rejected
 
 __all__ = ["Certificate", "certify", "check"]
@@ -113,6 +123,8 @@ def _certified(plan: Plan, facts: Facts, neighbours: Neighbours) -> Certificate:
     _unit(plan.caps, rows)
     if letters_made(_trees(plan)) > MAX_LETTERS:
         raise Rejected("the texts that are made of one row are longer than is bounded")
+    if search_steps(_trees(plan)) > MAX_SEARCH:
+        raise Rejected("the texts of one row are searched for longer than is bounded")
     if plan.neighbours is not neighbours:
         raise Rejected("a plan is for other neighbours than the data set has")
     added = tuple(_release(plan, measure, mechanism, rows, groups) for measure, mechanism in _pairs(plan))

@@ -15,6 +15,7 @@ Because  of the rule of each node, below. A node of another kind is rejected.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -40,12 +41,16 @@ from discreet.kernel.relations import (
 from discreet.kernel.types import ROWS, counts, family, in_steps, of_kind, typed
 from discreet.kernel.verdict import Rejected
 
-__all__ = ["MAX_MEETING", "MAX_REPEATED", "SCANNED", "Ownership", "equalities", "matching_rows", "ownership_of"]
+__all__ = [
+    "LOOKED_THROUGH", "MAX_MEETING", "MAX_REPEATED", "MAX_SCANNED", "SCANNED", "Ownership", "equalities",
+    "matching_rows", "ownership_of", "within_looked_through",
+]  # fmt: skip
 
 MAX_MEETING = 1_000_000  # joined rows of one unit, where each side has a limit
 MAX_REPEATED = 10  # joined rows for each row of a side without one
 SCANNED = 1000  # what a public relation counts for that is compared with each row of a unit
-LOOKED_THROUGH = 10_000_000  # rows of a public relation that are counted by their keys
+MAX_SCANNED = 1_000_000  # … and how many rows it has at most
+LOOKED_THROUGH = 10_000_000  # rows of a public relation that are counted by their keys, or that several make
 
 Pairs = frozenset[tuple[Field, Field]]
 
@@ -387,6 +392,8 @@ def _join(relation: Join, facts: Facts, equal: Pairs) -> Ownership:
         raise Rejected("the unit of joined rows is not known")
     alike = {name for n in inner for name in parts[n].columns if any(classes.same(name, each) for each in owners)}
     kinds = {name: kind for n in shown for name, kind in parts[n].kinds.items()}
+    if not units and not _few_combined(relation, parts, origins):
+        raise Rejected("public relations are joined to more rows than are looked through")
     most, often = _repetitions(relation, parts, origins) if units else (_combined(relation, parts, origins), 1)
     return Ownership(
         kinds=kinds,
@@ -470,6 +477,28 @@ def _matching(
     input_ = JoinInput(source=part.source, how="first", names=names)
     many = found.public_rows.most(input_, where, tuple(dict.fromkeys(keys)))
     return found.most if many is None else min(max(many, 1), max(found.most, 1))
+
+
+def within_looked_through(relation: Join, facts: Facts) -> bool:
+    """Return True if a join is of public relations alone, and makes no more rows of them than are looked through."""
+    parts = [_named(each, ownership_of(each.source, facts)) for each in relation.parts]
+    origins = {name: each for part in parts for name, each in part.origins.items()}
+    return all(each.public for each in parts) and _few_combined(relation, parts, origins)
+
+
+def _few_combined(relation: Join, parts: list[Ownership], origins: Mapping[str, Origin]) -> bool:
+    """Return True if a join of public relations looks at few combinations of their rows: LOOKED_THROUGH, or as many as
+    the largest of them has.
+
+    Because  an engine that joins the result with rows of a unit may begin with these, and leave the whole public join
+             out if there are none. So that join must take little time: its time would tell whether a unit has such a
+             row. An input that only tests, by more than equality, is compared with each row of the others.
+    """
+    tests = [n for n, each in enumerate(relation.parts) if each.tests_only and not _looked_up(each, parts[n])]
+    sizes = [_combined(relation, parts, origins), *(parts[n].most for n in tests)]
+    known = [each for each in sizes if each is not None]
+    largest = max((each.most or 0 for each in parts), default=0)
+    return len(known) == len(sizes) and math.prod(known) <= max(LOOKED_THROUGH, largest)
 
 
 def _combined(relation: Join, parts: list[Ownership], origins: Mapping[str, Origin]) -> int | None:
@@ -599,7 +628,7 @@ def _meeting(
     are `true` of all of them; None for any number.
     """
     if found.public and part.tests_only:  # the whole relation is compared with each row of the unit
-        return SCANNED
+        return SCANNED if found.most is not None and found.most <= MAX_SCANNED else None
     if found.public:
         return _matching(part, found, origins, there)
     called, same = dict(part.names), _identified(part.on, found.columns, origins, there)

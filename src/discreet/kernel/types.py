@@ -28,6 +28,7 @@ __all__ = [
     "MAX_FORMAT",
     "MAX_LETTERS",
     "MAX_PATTERN",
+    "MAX_SEARCH",
     "ROWS",
     "SEARCHED",
     "SIGNATURES",
@@ -40,6 +41,7 @@ __all__ = [
     "listed",
     "most_letters",
     "of_kind",
+    "search_steps",
     "typed",
 ]
 
@@ -50,6 +52,9 @@ MAX_PATTERN = 200  # letters of a pattern
 MAX_EXPRESSION = 2000  # … of a regular expression, of which its steps are bounded, too
 MAX_FORMAT = 50  # … of a format of dates
 SEARCHED = 50  # … that is looked for at every place, with _ in it
+STEPS_A_LETTER = 10  # that a regular expression takes where it looks for a match, of such as LIKE takes
+STEPS_A_WAY = 4  # … and for each of its steps, where it looks for the groups of a match
+MAX_SEARCH = 2_000_000  # steps in which the texts of one row are searched
 MAX_DIGITS = 256  # binary digits of a constant and of a step
 MAX_END = 1 << 53  # of what is taken in steps: beyond it, doubles do not tell whole numbers apart
 MAX_BYTES = 2000  # of a value that is listed, and one more: longer texts are read as something else
@@ -378,8 +383,13 @@ def is_fast_pattern(pattern: str) -> bool:
     Because  a % at the end is met by anything, so only those before it count: none or one of them, and then of
              SEARCHED letters.
     """
-    open_ = sum(a == "%" for a, b in pairwise(pattern.rstrip("%") + " ") if b != "%")
+    open_ = _open(pattern)
     return "_" not in pattern or not open_ or (open_ == 1 and len(pattern) <= SEARCHED)
+
+
+def _open(pattern: str) -> int:
+    """Return how many % of a pattern of LIKE count: one at the end is met by anything, and of several one counts."""
+    return sum(a == "%" for a, b in pairwise(pattern.rstrip("%") + " ") if b != "%")
 
 
 def _digits(part: Apply) -> None:
@@ -432,10 +442,13 @@ KEPT = ("case", "coalesce", "nullif")  # whose text is one of their arguments
 
 
 class Letters(NamedTuple):
-    """Of an expression: the letters of its value, if it is a text, and of all texts that are made for it."""
+    """Of an expression: the letters of its value, if it is a text, those of all texts that are made for it, and the
+    steps in which texts are searched for it.
+    """
 
     own: int
     made: int
+    searched: int = 0
 
 
 PRINTED = Letters(PRINTED_LETTERS, 0)  # of a number, or of a moment
@@ -452,6 +465,18 @@ def letters_made(trees: Iterable[Tree | None]) -> int:
     return sum(tree.fold(_letters).made for tree in trees if tree is not None)
 
 
+def search_steps(trees: Iterable[Tree | None]) -> int:
+    """Bound the steps in which an engine searches the texts of one row for these expressions, by patterns.
+
+    Promise  time: so many steps of some nanoseconds each for a row, however its texts are made. A table that meets no
+             other is read whole where these are few, and elsewhere with fewer rows of a unit (`plan/weights`).
+    Because  LIKE with _ behind a % looks at SEARCHED letters from each letter on; a regular expression at one state for
+             each letter, and to find its groups at each of its steps for each letter. Whatever else reads a text takes
+             no longer than making it.
+    """
+    return sum(tree.fold(_letters).searched for tree in trees if tree is not None)
+
+
 def most_letters(tree: Tree) -> int:
     """Return how many letters the text that an expression makes of a row can have, as functions read it."""
     return tree.fold(_letters).own
@@ -463,17 +488,37 @@ def _letters(part: Tree, inner: list[Letters]) -> Letters:
         if part.kind != "text":
             return PRINTED
         return Letters(len(part.literal) if isinstance(part.literal, str) else READ_LETTERS, 0)
-    made = sum(each.made for each in inner)
+    made, searched = sum(each.made for each in inner), sum(each.searched for each in inner)
     own = max((each.own for each in inner), default=PRINTED_LETTERS)
+    if function in SEARCHING:
+        searched += min(inner[0].own, READ_LETTERS) * SEARCHING[function](part)
     if function in ("||", "concat"):
         own = sum(min(each.own, JOINED_LETTERS) for each in inner)
     elif function in MADE:
         own = MADE[function](part)
     if function == "ilike":
-        return Letters(PRINTED_LETTERS, made + own)
+        return Letters(PRINTED_LETTERS, made + own, searched)
     if part.kind != "text":
-        return Letters(PRINTED_LETTERS, made)
-    return Letters(own, made + (0 if function in KEPT else own))
+        return Letters(PRINTED_LETTERS, made, searched)
+    return Letters(own, made + (0 if function in KEPT else own), searched)
+
+
+def _steps_of_like(part: Apply) -> int:
+    pattern = str(part.arguments[1].literal)
+    return SEARCHED if "_" in pattern and _open(pattern) else 0
+
+
+def _steps_of_groups(part: Apply) -> int:
+    return STEPS_A_LETTER + STEPS_A_WAY * read_pattern(str(part.arguments[1].literal)).steps
+
+
+SEARCHING: dict[str, Callable[[Any], int]] = {  # the steps that a function takes for each letter
+    "like": _steps_of_like,
+    "ilike": _steps_of_like,
+    "regexp_matches": lambda _: STEPS_A_LETTER,
+    "regexp_extract": _steps_of_groups,
+    "regexp_replace": _steps_of_groups,
+}
 
 
 def _left(part: Apply) -> int:

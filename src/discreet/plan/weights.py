@@ -48,7 +48,9 @@ from discreet.kernel.relations import (
     UnitLimit,
     UnitWindow,
     node,
+    trees_of,
 )
+from discreet.kernel.types import search_steps
 from discreet.plan.expressions.functions import FUNCTIONS
 from discreet.plan.measures.measure import Measure
 from discreet.plan.relation import owned_table, unlimited_tables
@@ -62,6 +64,7 @@ MILD = 4  # rows of a few numbers that each row of a table may become without a 
 TEXT, NUMBERS = 16, 32  # the weight of a text, and how many numbers weigh 1
 SET = 8  # numbers that a row takes in each set of different values of a unit
 STATEMENTS = 10  # of one plan, each of which may read all rows of a unit that meet
+SEARCH = 2_000  # steps in which the texts of a row are searched: less than ten microseconds
 PRINTED = 32  # bytes of a number, a date or a truth, as text
 
 
@@ -74,7 +77,13 @@ def weight(
         return 1
     shown = [*(key.tree for key in keys), *(tree for each in measures for tree in each.trees)]
     made = sum(map(texts, [*shown, *_across(where, rows)])) + rows.fold(_making)
-    return max(_shown(keys, measures), *_carried(rows, catalogue), _asked(measures), 1) + TEXT * made
+    carried = max(_shown(keys, measures), *_carried(rows, catalogue), _asked(measures), 1)
+    return carried + TEXT * made + _searched(relation, [where, *shown])
+
+
+def _searched(relation: Relation, trees: Sequence[Tree | None]) -> int:
+    """Return how many rows of a few numbers take as long as the texts of one row are searched."""
+    return search_steps([*trees, *trees_of(relation)]) // SEARCH
 
 
 def _making(rows: Rows, below: list[int]) -> int:
@@ -93,16 +102,19 @@ def _across(condition: Tree | None, rows: Rows) -> list[Tree]:
     return [each for each in conjuncts(condition) if sum(bool(fields(each) & side) for side in sides) != 1]
 
 
-def copied(relation: Relation, catalogue: Catalogue, *, keys: Sequence[Key], measures: Sequence[Measure]) -> int:
-    """Return how many rows of a few numbers a row of a table that meets no others becomes; 1 where that is at most
-    MILD.
+def copied(
+    relation: Relation, catalogue: Catalogue, *, where: Tree | None, keys: Sequence[Key], measures: Sequence[Measure]
+) -> int:
+    """Return how many rows of a few numbers a row of a table that meets no others becomes, or takes as long as; 1 where
+    that is at most MILD.
 
     A UNION ALL of a table with itself has each of its rows several times, and a computed text may be longer than what
     is stored; what is carried of them all is then much more than a unit has.
     """
     read = map(catalogue.table, unlimited_tables(relation))
     copies = sum(table is not None and table.unit is not None for table in read)
-    more = max(_widened(relation, catalogue, keys, measures), _asked(measures))
+    trees = [where, *(key.tree for key in keys), *(tree for each in measures for tree in each.trees)]
+    more = max(_widened(relation, catalogue, keys, measures), _asked(measures), _searched(relation, trees))
     if copies == 0 or (copies == 1 and more <= 1):
         return 1
     every: list[Any] = list(node(relation).walk())

@@ -8,16 +8,18 @@ left to right, and repetitions as long as they go, meets first.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-__all__ = ["MAX_STEPS", "Pattern", "extracted", "matches", "read_pattern", "references", "replaced"]
+__all__ = ["MAX_FOLLOWED", "MAX_STEPS", "Pattern", "extracted", "matches", "read_pattern", "references", "replaced"]
 
 MAX_STEPS = 250  # of a program: what an engine may do for each letter of a text
 MAX_NESTED = 10  # groups in groups
 MAX_TIMES = 100  # … of a repetition
 WIDE = 10  # steps of a class that has letters beyond ASCII
+MAX_STATES = 500  # of an automaton that has one state at a time, forwards and backwards
+MAX_FOLLOWED = 60_000  # steps in which these are found
 LAST = 0x10FFFF
 DIGITS, WORD = ((48, 57),), ((48, 57), (65, 90), (95, 95), (97, 122))
 CLASSES = {"d": DIGITS, "w": WORD, "s": ((9, 10), (12, 13), (32, 32))}
@@ -37,29 +39,36 @@ class Step(NamedTuple):
 
 
 class Pattern(NamedTuple):
-    """A pattern that was read: its program, its groups, the letters of its shortest match, and its steps."""
+    """A pattern that was read: its program, its groups, the letters of its shortest match, its steps, and the steps in
+    which it was found out that it has few states.
+    """
 
     code: tuple[Step, ...]
     groups: int = 0
     least: int = 0
     steps: int = 1
+    followed: int = 0
 
 
 @lru_cache(maxsize=256)
 def read_pattern(text: str) -> Pattern:
     """Read a pattern; ValueError says what of it is not understood.
 
-    Promise  an engine finds the matches that are found here, in at most `steps` steps for each letter.
+    Promise  an engine finds the matches that are found here, in one step for each letter; and their groups in at most
+             `steps` steps for each letter of a match.
     Because  what engines read in several ways is not read here: classes are of ASCII, `.` is no line break, `$` the end
-             of the text and not of a line, and nothing is repeated that may be empty. RE2 follows all ways at once, of
-             which there are at most as many as there are steps, repetitions being written out
-             (`tests/core/values/test_patterns.py` compares the two on random patterns).
+             of the text and not of a line, and nothing is repeated that may be empty. RE2 follows all ways at once. It
+             remembers the sets of ways that it has met, each of them a state, and where these are too many it follows
+             each way for each letter, which takes a thousand times as long: so there are MAX_STATES at most, from left
+             to right and back from the end of a match. For groups there are at most as many ways as there are steps,
+             repetitions being written out (`tests/core/values/test_patterns.py` compares the two on random patterns).
     """
     reader = _Reader(text)
     found = reader.either()
     if reader.at < len(text):
         raise ValueError("a `)` closes nothing")
-    return Pattern((*found.code, Step("match")), reader.groups, found.least, found.steps)
+    code = (*found.code, Step("match"))
+    return Pattern(code, reader.groups, found.least, found.steps, _few_states(code))
 
 
 def _joined(*parts: Pattern) -> Pattern:
@@ -243,6 +252,85 @@ def _escape(here: str) -> int:
     if not here or here.isalnum() or not here.isascii() or not here.isprintable():
         raise ValueError(f"`\\{here}` is not known")
     return ord(here)
+
+
+# ── states ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _few_states(code: Sequence[Step]) -> int:
+    """Return in how many steps the states of a program were found; ValueError if there are more than MAX_STATES.
+
+    A state is the set of letters of the program that can be next. Assertions hold wherever they may.
+    """
+    letters = [n for n, each in enumerate(code) if each.does == "letter"]
+    bits = {n: 1 << place for place, n in enumerate(letters)}
+    after = [_reached(code, n + 1, bits, begin=False) for n in letters]
+    back, last = [0] * len(letters), 0
+    for place, (following, ends) in enumerate(after):
+        last |= ends << place
+        for other in _places(following):
+            back[other] |= 1 << place
+    masks = _masks([code[n].ranges for n in letters])
+    again = _reached(code, 0, bits, begin=False)[0]  # a match may begin at any letter
+    done = _states([each for each, _ in after], masks, _reached(code, 0, bits, begin=True)[0], again, 0)
+    return _states(back, masks, last, 0, done)
+
+
+def _reached(code: Sequence[Step], first: int, bits: Mapping[int, int], *, begin: bool) -> tuple[int, bool]:
+    """Return the letters that are next from a step on, as bits, and whether the end of the program is reached."""
+    waiting, seen, found, ends = [(first, False)], set[tuple[int, bool]](), 0, False
+    while waiting:
+        here, at_end = waiting.pop()
+        if (here, at_end) in seen:
+            continue
+        seen.add((here, at_end))
+        does, _, _, ways = code[here]
+        if does == "letter":
+            found |= 0 if at_end else bits[here]
+        elif does == "match":
+            ends = True
+        elif does != "begin" or begin:
+            waiting += [(here + way, at_end or does == "end") for way in ways or (1,)]
+    return found, ends
+
+
+def _places(bits: int) -> Iterator[int]:
+    """Yield the places of the bits of a number."""
+    while bits:
+        lowest = bits & -bits
+        yield lowest.bit_length() - 1
+        bits ^= lowest
+
+
+def _masks(ranges: Sequence[Ranges]) -> list[int]:
+    """Return for each sort of letter those of the program that it can be, as bits."""
+    ends = {low for each in ranges for low, _ in each} | {high + 1 for each in ranges for _, high in each}
+    found = {
+        sum(1 << place for place, each in enumerate(ranges) if any(low <= letter <= high for low, high in each))
+        for letter in ends
+    }
+    return sorted(found | {0})
+
+
+def _states(after: Sequence[int], masks: Sequence[int], first: int, again: int, done: int) -> int:
+    """Count the sets of letters that are next, from a first one on; return the steps that were taken, and `done`."""
+    seen, waiting = {first}, [first]
+    while waiting:
+        here = waiting.pop()
+        for mask in masks:
+            following = again
+            for place in _places(here & mask):
+                following |= after[place]
+                done += 1
+            done += 1
+            if following not in seen:
+                seen.add(following)
+                waiting.append(following)
+        if len(seen) > MAX_STATES or done > MAX_FOLLOWED:
+            raise ValueError(
+                "it has too many ways to fit, so a text takes too long: write fewer or shorter repetitions"
+            )
+    return done
 
 
 # ── what they mean ───────────────────────────────────────────────────────────────────────────────────────────────

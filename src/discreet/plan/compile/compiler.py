@@ -19,7 +19,7 @@ from discreet.kernel.ownership import MAX_MEETING, MAX_REPEATED, equalities, own
 from discreet.kernel.plan import Key
 from discreet.kernel.ranges import widths
 from discreet.kernel.relations import Relation, node, trees_of
-from discreet.kernel.types import MAX_LETTERS, letters_made
+from discreet.kernel.types import MAX_LETTERS, MAX_SEARCH, letters_made, search_steps
 from discreet.plan.codec import DIGITS, MAX_RELEASE_BYTES
 from discreet.plan.compile import aggregates
 from discreet.plan.compile.alternatives import top_k_of
@@ -69,7 +69,7 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
     relation = prune(question.relation, read)
     if (share := weight(relation, catalogue, where=where, keys=keys, measures=measures)) > 1:
         relation = prune(split(select, catalogue, share).relation, read)
-    if (copies := copied(relation, catalogue, keys=keys, measures=measures)) > 1:
+    if (copies := copied(relation, catalogue, where=where, keys=keys, measures=measures)) > 1:
         relation = prune(limit_rows(relation, catalogue, copies), read)
     _made(relation, trees, question)
     _tested(relation, [each for each in (where, *(key.tree for key in keys)) if each is not None], question)
@@ -168,12 +168,21 @@ def _added_up(question: SplitQuery, measures: Sequence[Measure]) -> None:
 
 
 def _made(relation: Relation, trees: Sequence[Tree | None], question: SplitQuery) -> None:
-    """Refuse to make more letters of each row than an engine has room for, which the kernel would reject."""
+    """Refuse to make more letters of each row than an engine has room for, or to search them for longer than it has
+    time for, which the kernel would reject.
+    """
     if (made := letters_made((*trees, *trees_of(relation)))) > MAX_LETTERS:
         raise NotAllowed(
             f"text functions make up to {made:,} letters of each row here; the most is {MAX_LETTERS:,}.",
             code="too-large",
             instead="use fewer text functions, or begin with LEFT(…, 100)",
+            place=question.view.place,
+        )
+    if search_steps((*trees, *trees_of(relation))) > MAX_SEARCH:
+        raise NotAllowed(
+            "the texts of each row are searched for too long here.",
+            code="too-large",
+            instead="look for fewer patterns at once, or in LEFT(…, 100)",
             place=question.view.place,
         )
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from discreet.core.values.kinds import Kind
 from discreet.core.values.patterns import extracted, read_pattern, references, replaced
+from discreet.core.work import spend
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.kernel.expressions import Domain, Typed
 from discreet.kernel.types import MAX_EXPRESSION, MAX_PATTERN, SEARCHED, is_fast_pattern, most_letters
@@ -109,6 +110,7 @@ def pattern_problem(
         groups = [each for each in references(put or "") if isinstance(each, int)]
     except ValueError as problem:
         return str(problem)
+    spend(found.steps**2 + found.followed)
     if not 0 <= max((group, *groups)) <= found.groups:
         return f"it has {found.groups} groups"
     return "with 'g', what it matches has at least one letter" if every and not found.least else ""

@@ -18,7 +18,14 @@ from math import isqrt, prod
 from discreet.catalogue.schema import Catalogue, Table, compares_exactly
 from discreet.errors import NotAllowed
 from discreet.kernel.expressions import Tree, conjunction, conjuncts, fields
-from discreet.kernel.ownership import SCANNED, matching_rows
+from discreet.kernel.ownership import (
+    LOOKED_THROUGH,
+    MAX_SCANNED,
+    SCANNED,
+    matching_rows,
+    ownership_of,
+    within_looked_through,
+)
 from discreet.kernel.relations import How, Join, JoinInput, Relation, UnitLimit, tables_of
 from discreet.plan.relation import owned_table, with_unit_limit
 from discreet.plan.rows.from_clause import RelationShape
@@ -244,13 +251,18 @@ class _Joiner:
             self._place(side, conditions, () if told else _single(side, mine))
             matching = 1 if told else self._matching(side, first, every_row=owner is None)
             compared = not all(_matched(each, own) for each in conditions)
+            if side.tests and side.table.public and compared:
+                _refuse_scan(side, self.catalogue)
             caps.multiply(matching)
             caps.add(side, mine, theirs, exact, compared=compared)
         met = caps.meeting(share)
         parts = tuple(_few(side, part, met.get(id(side))) for side, part in zip(self.placed, self.parts, strict=True))
+        relation = Join(parts=parts)
+        if first.table.public and not within_looked_through(relation, self.catalogue.facts):
+            raise _too_many_public(self.placed[-1])
         keys = [each.held_by(side.names) for side in self.scope.sides if side.inner for each in side.below.told]
         below = RelationShape(
-            relation=Join(parts=parts),
+            relation=relation,
             table=self._shape(owner, first, caps),
             alias="",
             unit=owner,
@@ -562,6 +574,28 @@ def _between(part: JoinInput) -> Tree | None:
     """Return the conditions of a join input that read other tables, too."""
     own = {outer for _, outer in part.names}
     return reduce(conjunction, (each for each in conjuncts(part.on) if not fields(each) <= own), None)
+
+
+def _too_many_public(side: JoinOperand) -> NotAllowed:
+    """Refuse a join of public tables that an engine takes long for: perhaps only where some unit has a row."""
+    return NotAllowed(
+        f"public tables are joined to more than {LOOKED_THROUGH:,} rows here.",
+        code="too-many-rows-meet",
+        instead=f"join `{side.below.alias.lstrip(chr(1))}` on columns that tell its rows apart",
+        place=side.place,
+    )
+
+
+def _refuse_scan(side: JoinOperand, catalogue: Catalogue) -> None:
+    """Refuse to compare each row of a unit with all rows of a large public table."""
+    most = ownership_of(side.below.relation, catalogue.facts).most
+    if most is None or most > MAX_SCANNED:
+        raise NotAllowed(
+            f"each row would be compared with more than {MAX_SCANNED:,} rows of a public table.",
+            code="too-many-rows-meet",
+            instead="set a column of it equal to one outside",
+            place=side.place,
+        )
 
 
 def _repeated(side: JoinOperand, first: JoinOperand, many: int | None) -> NotAllowed:
