@@ -149,7 +149,7 @@ MUTANTS = [
         [
             Edit(
                 "discreet.plan.weights:_searched",
-                "return search_steps([*trees, *trees_of(relation)]) // SEARCH",
+                "return found if found > QUICK else 0",
                 "return 0",
             )
         ],

@@ -63,8 +63,9 @@ NAMED = 256  # bytes of the name of a unit whose rows meet others
 MILD = 4  # rows of a few numbers that each row of a table may become without a limit
 TEXT, NUMBERS = 16, 32  # the weight of a text, and how many numbers weigh 1
 SET = 8  # numbers that a row takes in each set of different values of a unit
+QUICK = 10  # rows of a few numbers that take as long as the texts of a row, whose rows are read without a limit
 STATEMENTS = 10  # of one plan, each of which may read all rows of a unit that meet
-SEARCH = 2_000  # steps in which the texts of a row are searched: less than ten microseconds
+SEARCH = 5_000  # steps in which the texts of a row are searched: about twenty microseconds
 PRINTED = 32  # bytes of a number, a date or a truth, as text
 
 
@@ -82,8 +83,9 @@ def weight(
 
 
 def _searched(relation: Relation, trees: Sequence[Tree | None]) -> int:
-    """Return how many rows of a few numbers take as long as the texts of one row are searched."""
-    return search_steps([*trees, *trees_of(relation)]) // SEARCH
+    """Return how many rows of a few numbers take as long as the texts of one row are searched; 0 up to QUICK."""
+    found = search_steps([*trees, *trees_of(relation)]) // SEARCH
+    return found if found > QUICK else 0
 
 
 def _making(rows: Rows, below: list[int]) -> int:

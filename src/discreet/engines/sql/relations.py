@@ -224,8 +224,8 @@ def _render_unit_limit(relation: UnitLimit, place: Place, tables: Tables) -> tup
     The choice depends on the unit's rows and the salt alone; equal rows are the same to all that is read of them. Rows
     are kept or dropped as a whole: a text that was cut could be the name of another unit. In a stored table the units
     beyond their limit are found first, so that only their rows have to be sorted. A text of a unit that is within its
-    limit is read through the join that finds this out: else an engine would search the texts of all rows of a unit
-    first, by a filter above, and leave most of them out afterwards.
+    limit is read by way of the mark that says so: else an engine would search the texts of all rows of a unit first, by
+    a filter above, and leave most of them out afterwards.
     """
     names = dict.fromkeys((relation.unit, *relation.columns))
     inner, stored = _read(relation.source, names, place, tables)
@@ -245,14 +245,14 @@ def _render_unit_limit(relation: UnitLimit, place: Place, tables: Tables) -> tup
     if not isinstance(relation.source, str):
         return dialect.first_rows(columns, inner, some), kept
     many = f"(SELECT {unit} AS {name} FROM {inner} GROUP BY 1 HAVING {more})"
-    here = f"{unit} = {name}"
+    marked = f"(SELECT *, {unit} IN {many} AS {name} FROM {inner})"
     shown = ", ".join(
-        f"CASE WHEN {name} IS NULL THEN {text} END AS {text}" if stored[each] == "short" else text
+        f"CASE WHEN NOT {name} THEN {text} END AS {text}" if stored[each] == "short" else text
         for each, text in ((each, dialect.quoted(each)) for each in names)
     )
-    others = f"SELECT {shown} FROM {dialect.some_rows('left', inner, many, here)} WHERE {name} IS NULL"
-    theirs = f"SELECT {columns} FROM {dialect.some_rows('semi', inner, many, here)}"
-    return f"{others}\nUNION ALL\n{dialect.first_rows(columns, f'({theirs})', some)}", kept
+    theirs = f"SELECT {columns} FROM {dialect.some_rows('semi', inner, many, f'{unit} = {name}')}"
+    rows = dialect.first_rows(columns, f"({theirs})", some)
+    return f"SELECT {shown} FROM {marked} WHERE NOT {name}\nUNION ALL\n{rows}", kept
 
 
 def _render_unit_window(relation: UnitWindow, place: Place, tables: Tables) -> tuple[str, Stored]:
