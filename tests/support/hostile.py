@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,7 @@ from discreet.kernel.plan import ExactResult
 from discreet.ledger.facts import Charge
 from discreet.matrix.mechanism import Combined
 from discreet.plan.plan import Plan
+from discreet.plan.pricing import plans_for
 from support.engines import aggregate, curator_of, unjudged
 from support.kit import Script
 
@@ -262,6 +264,14 @@ def noised(mechanism: Any, change: Any) -> tuple[list[int], Reach]:
 
 def plan_of(curator: dp.Curator, sql: str, epsilon: Any = 1) -> Plan:
     return curator.explain(sql, epsilon=epsilon).plan
+
+
+def plans_of(curator: dp.Curator, sql: str) -> list[Plan]:
+    """The plans of a question: its own, or those of the answers that it is made of; none, where it reads no people."""
+    told, question = curator.explain(sql, epsilon=1), curator.worked(sql, None)[0]
+    if question.composite is None:
+        return [told.plan]
+    return [plans_for(each, Fraction(1), Fraction(1, 10**7))[0] for each in question.inner]
 
 
 def exact(clinic: Clinic, rows: Rows, sql: str, salt: bytes = bytes(16)) -> ExactResult:

@@ -35,6 +35,7 @@ from discreet.kernel.relations import (
     UnitLimit,
     UnitWindow,
     Windowed,
+    tables_of,
 )
 from discreet.kernel.verdict import Rejected
 from discreet.mechanisms.quantiles.histogram import Histogram
@@ -255,38 +256,44 @@ class Court:
     def __exit__(self, *_: object) -> None:
         self.open.close()
 
-    def of(self, asked: Question) -> Iterator[tuple[dp.Curator, dp.Curator]]:
-        """The pairs that a question is asked of: those that differ in a row, where every row is a unit."""
+    def of(self, *, row: bool) -> Iterator[tuple[dp.Curator, dp.Curator]]:
+        """The pairs that differ in a row, where every row is a unit; or in a person."""
         for pair, side in zip(self.pairs, self.sides, strict=True):
-            if bool(pair.people[0][-1].values) != asked.row:
+            if bool(pair.people[0][-1].values) != row:
                 yield side
+
+    def _row(self, plan: Plan) -> bool:
+        """Whether every row is a unit."""
+        return self.pairs[0].world.tables["staff"] in tables_of(plan.table)
 
     def judge(self, asked: Question, salt: int, *, heard: bool = False, lineage: bool = False) -> str:
         """Ask a question of all pairs: refused or answered. Raises `Found` on anything that must not be."""
-        sides = list(self.of(asked))
+        first = next(self.of(row=asked.row))
         if heard:
             self._count("heard")
-            same(*(transcript(curator, asked.sql) for curator in sides[0]))
+            same(*(transcript(curator, asked.sql) for curator in first))
         try:
-            plan = h.plan_of(sides[0][0], asked.sql)
+            plans = h.plans_of(first[0], asked.sql)
         except Rejected as no:
             raise Found(f"rejected: {no.rule}") from no
         except (dp.NotAllowed, dp.NotUnderstood):
             return REFUSED
         except Exception as problem:
             raise Found(f"explaining fails: {type(problem).__name__}") from problem
-        for one, other in sides:
-            self.ran += 1
-            far = too_far(plan, looked(one, plan, salt), looked(other, plan, salt))
-            if far is not None:
-                raise Found(far)
-        if lineage:
-            self._lineage(asked, plan, sides[0][0] if not asked.row else sides[0][1], salt)
+        for plan in plans:
+            row = self._row(plan)
+            for one, other in self.of(row=row):
+                self.ran += 1
+                far = too_far(plan, looked(one, plan, salt), looked(other, plan, salt))
+                if far is not None:
+                    raise Found(far)
+            if lineage:
+                self._lineage(asked, plan, next(self.of(row=row))[row], salt)
         return ANSWERED
 
     def _lineage(self, asked: Question, plan: Plan, whole: dp.Curator, salt: int) -> None:
         self._count("lineage")
-        if asked.row:
+        if self._row(plan):
             if self.pairs[0].world.neighbours == "replace":
                 return
             parts = [looked(each, plan, salt) for each in self.staff]
@@ -341,6 +348,7 @@ def looked(curator: dp.Curator, plan: Plan, salt: int) -> ExactResult:
 # ── what an analyst sees ─────────────────────────────────────────────────────────────────────────────────────────
 
 AFTERWARDS = re.compile(r"\b(HAVING|LIMIT|QUALIFY|ORDER|SELECT DISTINCT)\b")
+COMPARED = re.compile(r"\b(EXCEPT|EXISTS)\b")  # of answers: by their noisy numbers
 
 
 def transcript(curator: dp.Curator, sql: str, **options: Any) -> dict[str, Any]:
@@ -356,8 +364,9 @@ def transcript(curator: dp.Curator, sql: str, **options: Any) -> dict[str, Any]:
         "left": str(curator.left), "shown left": str(answer.left), "entry": answer.bill.entry,
         "remarks": answer.bill.remarks, "names": answer.to_arrow().column_names,
     }  # fmt: skip
-    plan = answer.plan
-    if plan.naming is None and not AFTERWARDS.search(sql):
+    drafts = curator.worked(sql, None)[0].inner
+    named = not all(key.declared for each in drafts for key in each.keys)
+    if not named and not (AFTERWARDS.search(sql) or (len(drafts) > 1 and COMPARED.search(sql))):
         seen["rows"] = len(answer)
         seen["numbers"] = [[type(each).__name__ == "NoneType" for each in column] for column in answer.data.columns]
     return seen
