@@ -160,8 +160,9 @@ MUTANTS = [
         [
             Edit(
                 "discreet.engines.sql.relations:_render_unit_limit",
-                'if stored[each] == "short" else text',
-                'if name == "" else text',
+                'f"SELECT {shown} FROM {marked} WHERE NOT {name}\\nUNION ALL\\n{rows}"',
+                "f\"SELECT {columns} FROM {dialect.some_rows('anti', inner, many, f'{unit} = {name}')}"
+                '\\nUNION ALL\\n{rows}"',
             )
         ],
         ["test_work.py::test_no_text_is_searched_for_ever"],
