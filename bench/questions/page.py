@@ -36,9 +36,9 @@ class Line:
 INTRO = """\
 # 164 questions that nobody here wrote
 
-This page is made by `python bench/questions.py --markdown docs/questions.md`, which `make bench` runs. It asks the questions
-of three benchmarks as they are written, of catalogues as an owner would declare them from the specification
-(`bench/questions/*.toml`):
+This page is for whoever wants to know which questions are answered. It is made by
+`python bench/questions.py --markdown docs/questions.md`: the questions of three benchmarks are asked as they are written, of
+catalogues as an owner would declare them from the specification (`bench/questions/*.toml`):
 
 - **TPC-H**: 22 questions about a trader's orders; everything of one customer is protected.
 - **TPC-DS**: 99 questions about a retailer's sales in shops, by catalogue and on the web; everything of one customer.

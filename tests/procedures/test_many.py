@@ -47,7 +47,7 @@ def test_counts_among_others_are_a_batch() -> None:
         assert [each.cost for each in again] == [dp.Loss.ZERO] * 11
         assert [each.value for each in again] == [each.value for each in answers]
         for many in (texts, [*texts[:4], "SELECT sex, COUNT(*) FROM data GROUP BY sex"], texts[:4]):
-            with pytest.raises(dp.BudgetExceeded, match=r"(?s)cost ε = 1.2.*: ε = 0.9 is left"):
+            with pytest.raises(dp.BudgetExceeded, match=r"(?s)cost ε = 1.2.*: ε = 0.9 of 2 is left"):
                 curator.ask_many(many, epsilon="1.2")
         assert curator.left.pure == Fraction("0.9")
 
