@@ -566,12 +566,12 @@ MUTANTS = [
                 "discreet.ledger.balances:State.admit",
                 (
                     '                instead=f"ask for a smaller ε or a wider margin: {left} is left" if '
-                    "left.pure or left.rho else nothing,\n"
+                    "left.epsilon else nothing,\n"
                     "            )\n"
                 ),
                 (
                     '                instead=f"ask for a smaller ε or a wider margin: {left} is left" if '
-                    "left.pure or left.rho else nothing,\n"
+                    "left.epsilon else nothing,\n"
                     "            )\n"
                     "        self.admit_running(charge.dataset)\n"
                 ),
