@@ -23,7 +23,7 @@ lint: $(VENV)/.test
 # The long version: ten times the draws, twenty times the random and hostile questions, a thousand killed processes, a
 # million entries. It takes hours; SLICE=2/5 runs the second fifth of it.
 soak: $(VENV)/.test
-	DISCREET_SOAK=1 $(BIN)/python -m pytest -n 2 --dist worksteal --slice $(or $(SLICE),1/1) tests/contract/test_statistics.py tests/contract/test_contract.py tests/ledger/test_ledger_crash.py tests/threats/test_fuzz.py tests/learn/test_kmeans.py tests/threats/test_lineage.py tests/threats/test_names.py tests/threats/test_equality.py tests/engines/test_widths.py tests/engines/test_sources.py tests/threats/test_work.py tests/threats/test_exhaustion.py tests/curator/test_history.py tests/plan/test_declared_anew.py tests/engines/test_index.py tests/kernel/test_campaign_plans.py tests/kernel/test_acceptance.py $(wildcard tests/threats/test_campaign*.py)
+	DISCREET_SOAK=1 $(BIN)/python -m pytest -n 2 --dist worksteal --slice $(or $(SLICE),1/1) tests/contract/test_statistics.py tests/contract/test_contract.py tests/ledger/test_ledger_crash.py tests/threats/test_fuzz.py tests/learn/test_kmeans.py tests/threats/test_lineage.py tests/threats/test_names.py tests/threats/test_equality.py tests/engines/test_widths.py tests/engines/test_sources.py tests/threats/test_work.py tests/threats/test_exhaustion.py tests/curator/test_history.py tests/plan/test_declared_anew.py tests/engines/test_index.py tests/curator/test_questions.py tests/engines/test_agreement_random.py tests/kernel/test_campaign_plans.py tests/kernel/test_acceptance.py $(wildcard tests/threats/test_campaign*.py)
 	$(BIN)/python bench/ledger.py 1000000
 
 # Break the promise on purpose, one way at a time; fails unless the tests notice every one.

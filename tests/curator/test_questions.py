@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -72,6 +73,10 @@ NOT_ASKED = {
     # be, meet each other, which takes a minute (57)
     "tpcds": {54, 57},
 }
+
+
+CHOSEN = {6, 16, 17, 24, 32, 36, 38, 59, 72, 77, 87, 92, 94, 97}  # of TPC-DS, beside every fifth, where nobody soaks
+SOAK = bool(os.environ.get("DISCREET_SOAK"))
 
 
 def bench() -> ModuleType:
@@ -179,10 +184,12 @@ def test_questions_that_are_answered_are_right(name, tmp_path) -> None:
     desk = questions.Desk(benchmark, place.data(benchmark), tmp_path)
     desk.open()
     found = {}
-    for number in sorted(set(range(1, benchmark.questions + 1)) - NOT_ASKED.get(name, set())):
+    asked = set(range(1, benchmark.questions + 1)) - NOT_ASKED.get(name, set())
+    asked = asked if SOAK or name != "tpcds" else {number for number in asked if number in CHOSEN or number % 5 == 0}
+    for number in sorted(asked):
         found[number] = questions.ask(desk, benchmark, number, place.text(benchmark, number)).verdict
     for verdict, listed in (("equal", EQUAL), ("unseen", UNSEEN), ("differs", DIFFERS), ("answered", ANSWERED)):
-        assert {number for number, each in found.items() if each == verdict} == listed.get(name, set()), verdict
+        assert {number for number, each in found.items() if each == verdict} == listed.get(name, set()) & asked, verdict
     assert set(found.values()) <= {"equal", "unseen", "differs", "answered", "refused"}
     for verdict, reasons in (("differs", known.DIFFERS), ("refused", known.REFUSED)):
         some = [number for number, each in found.items() if each == verdict]
