@@ -46,7 +46,7 @@ from support.exhausting import SOAK, cases, columns, filters, nested, where
 from support.fixtures import clinic, make, unasked
 
 HERE = Path(__file__).parents[1]
-SECONDS, MEGABYTES = 20, 600  # what a child may use: ten times and twice what is aimed at
+SECONDS, MEGABYTES = 60, 600  # what a child may use: thirty times and twice what is aimed at, as machines are loaded
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_every_hostile_text_is_explained_or_refused(read: dict[str, dict[str, An
 
 def test_most_of_them_take_much_less_than_they_may(read: dict[str, dict[str, Any]]) -> None:
     """The control: the limits do not explain why there is an end."""
-    assert sum(each["seconds"] for each in read.values()) < SECONDS * len(read) / 40
+    assert sum(each["seconds"] for each in read.values()) < SECONDS * len(read) / 60
     assert sorted(each["megabytes"] for each in read.values())[len(read) // 2] < MEGABYTES / 10
 
 
