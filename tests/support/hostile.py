@@ -404,7 +404,6 @@ REFUSED = [
         "SELECT COUNT(secret) FROM data",
         "SELECT COUNT(*) FROM data; DROP TABLE data",
         "DELETE FROM data",
-        "SELECT COUNT(*) FROM data WHERE age > (SELECT AVG(age) FROM data)",
         "SELECT COUNT(*) FROM data AS a JOIN data AS b ON a.id = b.id",
         "SELECT COUNT(*) FROM read_csv('/etc/passwd')",
         "SELECT COUNT(*) OVER (PARTITION BY ward) FROM data",
@@ -413,7 +412,11 @@ REFUSED = [
         "nonsense",
     )
 ] + [Asked("SELECT COUNT(*) FROM data", options=(("epsilon", 10**9),)), Asked("SELECT COUNT(*) FROM data", options=())]
-QUESTIONS = [*SUMS, *AFTER, *PRIVATE, *REFUSED]
+ROUNDS = [
+    Asked("SELECT COUNT(*) FROM data WHERE age > (SELECT AVG(age) FROM data)"),
+    Asked("SELECT COUNT(*) FROM data WHERE sex IN (SELECT sex FROM data GROUP BY sex HAVING COUNT(*) > -1000)"),
+]  # what is compared with is an answer, which a remark shows
+QUESTIONS = [*SUMS, *AFTER, *PRIVATE, *REFUSED, *ROUNDS]
 RARE = "1e-13"  # the δ for naming private keys here: no test fails by chance more often
 
 
@@ -435,7 +438,8 @@ def seen(curator: dp.Curator, asked: Asked) -> list[object]:
         return [type(no).__name__, str(no), str(curator.left)]
     found: list[object] = ["answer", answer.columns, answer.kinds, repr(answer.cost), answer.left, answer.bill.entry]
     arrow = answer.to_arrow()
-    found += [str(arrow.schema), str(curator.left), answer.bill.remarks]
+    remarks = [masked(line) if line.startswith("A subquery was asked first") else line for line in answer.bill.remarks]
+    found += [str(arrow.schema), str(curator.left), remarks]
     if asked.private:
         keys = [key for row in answer for key in row[: asked.keys]]
         assert UNIQUE not in str(keys)
