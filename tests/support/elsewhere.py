@@ -62,7 +62,8 @@ def _answer(answer: Answer) -> Iterable[str]:
 
 def frames(answer: Answer) -> list[Any]:
     """The answer as other libraries have it."""
-    return [answer.to_arrow(), answer_stream(answer, simultaneous=False)]
+    table = answer.to_arrow()
+    return [str(table.schema), repr(table.to_pydict()), answer_stream(answer, simultaneous=False)]  # NaN is NaN
 
 
 def elsewhere(documents: Iterable[Any], folder: Path) -> list[list[str]]:
