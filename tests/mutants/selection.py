@@ -207,8 +207,8 @@ MUTANTS = [
             )
         ],
         [
-            "test_campaign_limits.py::test_any_number_of_conditions[65-False]",
-            "test_campaign_limits.py::test_any_number_of_conditions[90-False]",
+            "test_campaign_limits.py::test_any_number_of_conditions[64-False]",
+            "test_campaign_limits.py::test_any_number_of_conditions[127-False]",
         ],
     ),
 ]

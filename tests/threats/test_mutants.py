@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -39,6 +41,14 @@ def check(mutant: Mutant, source: Path = SOURCE) -> None:
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_it_is_not_stale(mutant: Mutant) -> None:
     check(mutant)
+
+
+def test_the_cases_of_tests_that_are_named_are_there() -> None:
+    """A list of cases may have become shorter, so those that a mutant names are collected."""
+    named = {each for mutant in MUTANTS for each in mutant.arguments(TESTS) if each.endswith("]")}
+    words = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *sorted(named)]
+    done = subprocess.run(words, cwd=TESTS.parent, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
 
 
 def test_names_are_unique() -> None:
