@@ -562,6 +562,7 @@ TRAPS: tuple[Callable[[random.Random, World], Plan], ...] = (
     half_a_key, half_a_reference, half_a_reference, crossed_key,
     joined_otherwise, joined_otherwise, joined_otherwise, single_of_several, single_of_several, public_repeats,
     public_repeats, as_doubles, as_doubles, renamed_key, no_limits, added_up_otherwise, compared_otherwise,
+    compared_otherwise, compared_otherwise, listed_twice, listed_twice,
     windows_of_texts, lonely_left, lonely_left,
     rows_are_units, summed_texts, small_steps, computed_days, counted_texts, twice_declared, listed_twice,
     other_neighbours, one_group, negative_caps, both_signs, both_signs, few_combined, negative_parts, scores, scores,
