@@ -240,6 +240,19 @@ def returned(*tests: Any, source: Any = "returns", most: int = 0, where: Any = N
 SAME_NR, SAME_ITEM = equal("nr", "nr2"), equal("item", "item2", "text")
 
 
+def crossed(tell: str) -> Any:
+    """Rows that refer to a key of which a unit has one column in one row of its own, and the other in that or in one
+    more: together they may be the key of somebody else.
+    """
+    few = UnitLimit(source="sales", unit="who", columns=("nr", "item"), most=3)
+    one = part(few, "first", ("who", "w1"), ("nr", "n1"), ("item", "i1"))
+    more = part(few, "inner", ("who", "w2"), ("nr", "n2"), ("item", "i2"), on=equal("w1", "w2"))
+    shown = made("nr2", column("n1")), made("item2", column(tell, "text"), "text")
+    pairs = inside(Join(parts=(one, more)), *shown, unit="w1")
+    met = part("returns", "inner", "nr", "item", on=apply("and", SAME_NR, SAME_ITEM))
+    return plan(Join(parts=(part(pairs, "first", "who", "nr2", "item2"), met)))
+
+
 def with_rates(left: Any, on: Any, how: Any = "inner", **said: Any) -> Any:
     """Rows with those of a public table that match."""
     names = [] if left == "staff" else ["who"]
@@ -337,6 +350,7 @@ def test_plain_plans_are_accepted() -> None:
     for good in (
         plan(),
         plan(lacking),
+        crossed("i1"),
         plan(keys=(WARD,)),
         plan(keys=(WARD, WARD), listed=(0, 3), release=COMBINED),
         plan(keys=(key(column("ward", "text"), null=True),)),
@@ -467,6 +481,7 @@ SAID: dict[str, list[Any]] = {
     "rows of different units may be joined": [
         returned(SAME_NR),
         returned(SAME_ITEM, most=5),
+        crossed("i2"),  # a key of two columns, each of another row
         plan(both(part("labs", "inner", ("who", "w2"), ("cost", "c2"), on=equal("cost", "c2", "real")))),
         plan(both(part("labs", "inner", ("who", "w2"), on=apply("<", column("who"), column("w2"))))),
         plan(

@@ -55,6 +55,11 @@ MUTANTS = [
         ["test_composed.py::test_margins_of_differences_follow_from_those_of_both"],
     ),
     Mutant(
+        "rounds: a constant of any number of digits",
+        [Edit("discreet.plan.compile.rounds:constant", " or 0 < abs(value) * MAX_SIZE < 1", "")],
+        ["test_rounds.py::test_a_value_that_cannot_be_written_is_refused_as_such"],
+    ),
+    Mutant(
         "rounds: each of both for the whole cost",
         [Edit("discreet.procedures.rounds:ask_staged", "wanted.share(1 - part)", "wanted")],
         ["test_rounds.py::test_both_rounds_cost_what_was_said_and_again_nothing"],

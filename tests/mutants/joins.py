@@ -151,6 +151,22 @@ MUTANTS = [
         ["test_references.py::test_each_row_counts_once"],
     ),
     Mutant(
+        "references: a row that leads to such a key over another table counts twice",
+        [
+            Edit(
+                "discreet.plan.rows.reference:_is_joined",
+                "return _repeats(there, reference.key) or _is_joined(there, catalogue)",
+                "return _repeats(there, reference.key)",
+            )
+        ],
+        ["test_references.py::test_each_row_counts_once"],
+    ),
+    Mutant(
+        "references: of several the first, silently",
+        [Edit("discreet.catalogue.declarations:referring_unit", "if said is None and len(known) > 1:", "if False:")],
+        ["test_references.py::test_what_is_no_reference_is_refused"],
+    ),
+    Mutant(
         "references: a key of several columns is on record as one",
         [Edit("discreet.catalogue.schema:Table.unit_on_record", "if len(key) == 1 else", "if key else")],
         ["test_references.py::test_whose_the_rows_are_is_on_record"],

@@ -788,7 +788,12 @@ KERNEL = [
     ),
     Mutant(
         "kernel rule: a part of a key says whose a row is",
-        [Edit("discreet.kernel.ownership:_owners", "if all(_reads_key(", "if any(_reads_key(")],
+        [Edit("discreet.kernel.ownership:_owners", "set.intersection(", "set.union(")],
+        [BROKEN],
+    ),
+    Mutant(
+        "kernel rule: columns of several rows together are a key that says whose a row is",
+        [Edit("discreet.kernel.ownership:_join", "row=(n, *each.row)", "row=()")],
         [BROKEN],
     ),
     Mutant(

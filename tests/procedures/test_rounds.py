@@ -93,3 +93,16 @@ def test_a_margin_a_list_and_reuse_alone_are_refused(clinic: Callable[..., dp.Cu
         with pytest.raises(dp.NotAllowed):
             ask()
     assert charges(curator) == []
+
+
+@pytest.mark.parametrize("value", ["EXP(-{} - 700)", "EXP(-{} - 100)", "EXP({} + 100)", "-EXP({} + 700)"])
+def test_a_value_that_cannot_be_written_is_refused_as_such(value: str, clinic: Callable[..., dp.Curator]) -> None:
+    """Of people or of public tables, huge or tiny: never a plan that the kernel rejects."""
+    curator = clinic()
+    for inner in (
+        f"SELECT {value.format('0 * COUNT(*)')} FROM visits",
+        f"SELECT {value.format('MAX(floor)')} FROM wards",
+        f"SELECT {value.format('0 * COUNT(*)')} FROM visits w WHERE w.ward = v.ward",
+    ):
+        with pytest.raises(dp.NotUnderstood, match="no number that can be written"):
+            curator.ask(f"SELECT COUNT(*) AS n FROM visits v WHERE cost > ({inner})", epsilon="0.6")

@@ -225,6 +225,12 @@ def referring_unit(said: object, references: object) -> tuple[str | None, Refere
     if references is not None and not isinstance(references, (list, tuple)):
         raise _no_reference(references)
     known = [_reference(each) for each in references or ()]
+    if said is None and len(known) > 1:
+        raise NotUnderstood(
+            "several references would make these rows of two people, of which one would not be protected.",
+            code="wrong-declaration",
+            instead="leave the reference that says whose a row is, or declare a unit",
+        )
     return known[0] if said is None and known else unit(said)
 
 
@@ -234,7 +240,8 @@ def _reference(said: object) -> tuple[str, Reference]:
     if not bracket:
         table, _, listed = other.strip().partition(".")
     own, keys = ([each.strip() for each in text.split(",")] for text in (first, listed))
-    if "" in (*own, *keys) or len(own) != len(keys) or len({each.lower() for each in own}) < len(own):
+    twice = any(len({each.lower() for each in names}) < len(names) for names in (own, keys))
+    if "" in (*own, *keys) or len(own) != len(keys) or twice:
         raise _no_reference(said)
     pairs = [(name(a, "a column"), name(b, "a column")) for a, b in zip(own, keys, strict=True)]
     return pairs[0][0], Reference(name(table.strip(), "a table"), pairs[0][1], tuple(pairs[1:]))

@@ -57,11 +57,14 @@ Pairs = frozenset[tuple[Field, Field]]
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """The stored column that a column of a relation is, unchanged."""
+    """The stored column that a column of a relation is, unchanged, and of which of the rows that were joined: `row` are
+    the places of inputs, from the outermost join inwards.
+    """
 
     table: str
     name: str
     facts: ColumnFacts
+    row: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -404,7 +407,7 @@ def _join(relation: Join, facts: Facts, equal: Pairs) -> Ownership:
         most=most,
         often=often,
         public_rows=None if units else first.public_rows,
-        origins={name: each for name, each in origins.items() if name in kinds},
+        origins={name: replace(each, row=(n, *each.row)) for n in shown for name, each in parts[n].origins.items()},
     )
 
 
@@ -683,20 +686,24 @@ def _renamed(reference: tuple[tuple[str, str], ...], called: Mapping[str, str]) 
 def _owners(n: int, parts: list[Ownership], inner: list[int], classes: Classes) -> frozenset[str]:
     """The columns that hold the unit of the rows of a part: its own, or those of the row that it refers to.
 
-    Because  no two units share all values of the key that it refers to, so a row with these values is of its unit.
+    Because  no two units share all values of the key that it refers to, so a row with these values is of its unit, if
+             all are read from one row: those of two rows of a unit may together be the key of another.
     """
     if parts[n].owners or not parts[n].unit_reference:
         return parts[n].owners
     for m in (each for each in inner if each != n and not parts[each].public):
-        if all(_reads_key(m, own, (parts[n].refers_to, key), parts, classes) for own, key in parts[n].unit_reference):
+        pairs = [(own, (parts[n].refers_to, key)) for own, key in parts[n].unit_reference]
+        if set.intersection(*(_rows_read(m, own, key, parts, classes) for own, key in pairs)):
             return _owners(m, parts, [each for each in inner if each != n], classes)
     return frozenset()
 
 
-def _reads_key(m: int, own: str, key: tuple[str, str], parts: list[Ownership], classes: Classes) -> bool:
-    """Return True if a column is the same as a column of a stored key in the rows of a part."""
-    read = [name for name, origin in parts[m].origins.items() if (origin.table, origin.name) == key]
-    return any(classes.same(own, name) for name in read)
+def _rows_read(
+    m: int, own: str, key: tuple[str, str], parts: list[Ownership], classes: Classes
+) -> set[tuple[int, ...]]:
+    """The rows in a part of which a column of a stored key is the same as a column."""
+    read = ((name, each) for name, each in parts[m].origins.items() if (each.table, each.name) == key)
+    return {origin.row for name, origin in read if classes.same(own, name)}
 
 
 def _meet(a: int, b: int, parts: list[Ownership], inner: list[int], classes: Classes) -> bool:

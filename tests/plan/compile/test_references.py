@@ -19,8 +19,11 @@ RETURNS = table(
     "returns", references=["nr, item -> sales(nr, item)"], key=["nr", "item"], rows_per_unit=20, columns={"n": (0, 9)}
 )
 NOTES = table("notes", references=["a, b -> returns(nr, item)"], rows_per_unit=20, columns={"text": {}})
-LETTERS = table("letters", "sale -> sales.nr", rows_per_unit=20, columns={"pages": (0, 9)})
-TABLES = [SALES, RETURNS, NOTES, LETTERS, table("kinds", public=True)]
+LETTERS = table("letters", "sale -> sales.nr", key="letter", rows_per_unit=20, columns={"pages": (0, 9)})
+PARCELS = table("parcels", references=["nr, item -> sales(nr, item)"], key="parcel", rows_per_unit=20)
+STAMPS = table("stamps", "parcel -> parcels.parcel", rows_per_unit=40, columns={"worth": (0, 9)})
+COPIES = table("copies", "letter -> letters.letter", rows_per_unit=40, columns={"n": (0, 9)})
+TABLES = [SALES, RETURNS, NOTES, LETTERS, PARCELS, STAMPS, COPIES, table("kinds", public=True)]
 MADE = [
     "CREATE TABLE sales AS SELECT n // 6 AS who, n // 3 AS nr, 'i' || n % 3 AS item, n % 10 AS price"
     " FROM range(36) AS r(n)",
@@ -28,7 +31,11 @@ MADE = [
     "CREATE TABLE returns AS SELECT DISTINCT nr, item, price AS n FROM sales WHERE price < 6",
     "INSERT INTO returns VALUES (999, 'i1', 1), (NULL, 'i1', 1), (1, NULL, 1)",  # nobody's
     "CREATE TABLE notes AS SELECT nr AS a, item AS b, 't' AS text FROM returns, range(2)",
-    "CREATE TABLE letters AS SELECT nr AS sale, nr % 9 AS pages FROM sales WHERE item = 'i1'",
+    "CREATE TABLE letters AS SELECT nr AS sale, nr % 9 AS pages, row_number() OVER (ORDER BY nr, price) AS letter"
+    " FROM sales WHERE item = 'i1'",
+    "CREATE TABLE parcels AS SELECT DISTINCT nr, item, nr * 10 + RIGHT(item, 1)::INT AS parcel FROM sales",
+    "CREATE TABLE stamps AS SELECT parcel, parcel % 7 AS worth FROM parcels, range(2)",
+    "CREATE TABLE copies AS SELECT letter, letter % 5 AS n FROM letters, range(2)",
     "CREATE TABLE kinds AS SELECT * FROM (VALUES ('i0', 'x'), ('i1', 'x'), ('i1', 'y')) AS t(item, kind)",
 ]
 BOTH = "s.nr = r.nr AND s.item = r.item"
@@ -44,6 +51,11 @@ ASKED = {  # questions, and what plain DuckDB has for them
     f"SELECT COUNT(*) FROM notes JOIN returns AS r ON a = r.nr AND b = r.item JOIN sales AS s ON {BOTH}": None,
     "SELECT COUNT(*) FROM returns AS s JOIN returns AS r USING (nr, item)": f"SELECT COUNT(*) FROM {MINE}",
     "SELECT COUNT(*), SUM(pages) FROM letters": None,
+    "SELECT COUNT(*), SUM(worth) FROM stamps": None,
+    "SELECT COUNT(*), SUM(n) FROM copies": None,
+    "SELECT COUNT(*) FROM stamps JOIN parcels USING (parcel)": None,
+    f"SELECT SUM(worth) FROM stamps JOIN parcels AS r USING (parcel) JOIN sales AS s ON {BOTH} WHERE price > 3": None,
+    "SELECT SUM(n) FROM copies JOIN letters USING (letter) JOIN sales ON sale = nr WHERE price > 3": None,
     "SELECT SUM(pages) FROM letters JOIN sales ON sale = nr WHERE price > 3": None,
     "SELECT COUNT(*) FROM sales AS s WHERE EXISTS (SELECT * FROM sales t WHERE s.nr = t.nr AND s.item < t.item)": None,
     f"SELECT COUNT(*) FROM sales AS s JOIN sales AS r ON {BOTH} AND s.price <= r.price": None,
@@ -94,7 +106,9 @@ def test_a_part_of_a_key_is_refused(curator: dp.Curator, sql: str) -> None:
 
 HOSTILE = {
     "many of one key": "INSERT INTO sales SELECT 99, 500, 'i1', 9 FROM range(50);"
-    " INSERT INTO returns SELECT 500, 'i1', 9 FROM range(50); INSERT INTO letters SELECT 500, 9 FROM range(50)",
+    " INSERT INTO returns SELECT 500, 'i1', 9 FROM range(50); INSERT INTO letters SELECT 500, 9, 99 FROM range(50);"
+    " INSERT INTO parcels SELECT 500, 'i1', 99; INSERT INTO stamps SELECT 99, 9 FROM range(50);"
+    " INSERT INTO copies SELECT 99, 9 FROM range(50)",
     "keys of others": "INSERT INTO sales SELECT 99, nr, item, 9 FROM sales, range(40)",
     "halves of keys of others": "INSERT INTO sales SELECT DISTINCT 99, nr, 'i9', 9 FROM sales",
     "no keys": "INSERT INTO sales SELECT 99, NULL, item, 9 FROM sales",
@@ -126,6 +140,9 @@ def test_whose_the_rows_are_is_on_record(curator: dp.Curator) -> None:
         "returns": "unit nr, item -> sales(nr, item)",
         "notes": "unit a, b -> returns(nr, item)",
         "letters": "unit sale -> sales.nr",
+        "parcels": "unit nr, item -> sales(nr, item)",
+        "stamps": "unit parcel -> parcels.parcel",
+        "copies": "unit letter -> letters.letter",
         "kinds": "public",
     }
 
@@ -136,6 +153,8 @@ def test_whose_the_rows_are_is_on_record(curator: dp.Curator) -> None:
         ('references = "nr -> sales.nr"', "is not a reference"),
         ('references = ["nr, item -> sales(nr)"]', "is not a reference"),
         ('references = ["nr, NR -> sales(nr, item)"]', "is not a reference"),
+        ('references = ["nr, item -> sales(nr, NR)"]', "is not a reference"),
+        ('references = ["nr -> sales.nr", "item -> items.item"]', "rows of two people"),
         ('references = ["nr, item"]', "is not a reference"),
         ("references = [3]", "is not a reference"),
         ('references = ["nr, item -> sales(nr, item)"]\npublic = true', "a public table has no unit"),

@@ -260,6 +260,26 @@ def half_a_reference(dice: random.Random, world: World) -> Plan:
     return _plan(world, Join(parts=(first, _part(few, "inner", shown, on))), "u2", rows=dice.randint(1, 2))
 
 
+def crossed_key(dice: random.Random, world: World) -> Plan:
+    """Rows meet those of whoever has their key in two rows, one column in each."""
+    orders, returns = world.tables["orders"], world.tables["returns"]
+    unit, columns = str(orders.unit), (str(orders.key), str(orders.second))
+    few = UnitLimit(source="orders", unit=unit, columns=columns, most=3)
+    one, two = ({unit: f"u{n}", columns[0]: f"a{n}", columns[1]: f"b{n}"} for n in (1, 2))
+    same = equal(*(replace(_field(world, "orders", unit), name=f"u{n}") for n in (1, 2)))
+    pairs = Join(parts=(_part(few, "first", one), _part(few, "inner", two, same)))
+    made = tuple(
+        ComputedColumn(name=called, tree=replace(_field(world, "orders", each), name=called), kind=kind)
+        for each, called, kind in zip(columns, ("a1", dice.choice(("b1", "b2"))), ("integer", "text"), strict=True)
+    )
+    told = Projection(source=pairs, where=None, columns=made, unit="u1", called="u1")
+    refers = (str(returns.unit), returns.more[0][0])
+    on = conjunction([equal(_field(world, "returns", own), each.tree) for own, each in zip(refers, made, strict=True)])
+    first = _part(told, "first", {each: each for each in ("u1", *(column.name for column in made))})
+    met = _part("returns", "inner", {each: each for each in refers}, on)
+    return _plan(world, Join(parts=(first, met)), "u1", rows=dice.randint(1, 2))
+
+
 def public_repeats(dice: random.Random, world: World) -> Plan:
     """A row, which may be a unit, meets several of a public table: under any condition, or by a part of its key."""
     name, unit = dice.choice((("staff", None), ("staff", None), _people(dice, world)))
@@ -539,9 +559,10 @@ def listed_twice(dice: random.Random, world: World) -> Plan:
 
 TRAPS: tuple[Callable[[random.Random, World], Plan], ...] = (
     other_unit, carried_by_name, named_twice, united_by_name, united_rows, united_reals, chosen_among_several,
-    half_a_key, half_a_reference, half_a_reference,
+    half_a_key, half_a_reference, half_a_reference, crossed_key,
     joined_otherwise, joined_otherwise, joined_otherwise, single_of_several, single_of_several, public_repeats,
     public_repeats, as_doubles, as_doubles, renamed_key, no_limits, added_up_otherwise, compared_otherwise,
+    compared_otherwise, compared_otherwise, listed_twice, listed_twice,
     windows_of_texts, lonely_left, lonely_left,
     rows_are_units, summed_texts, small_steps, computed_days, counted_texts, twice_declared, listed_twice,
     other_neighbours, one_group, negative_caps, both_signs, both_signs, few_combined, negative_parts, scores, scores,

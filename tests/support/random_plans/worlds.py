@@ -293,11 +293,13 @@ def _person(
         for _ in range(dice.randint(1 if eager and dice.random() < 0.8 else 0, most)):
             row = dict(_row(dice, table, keen=eager))
             row[table.unit] = _name(dice, ids[table.columns[table.unit]], person, through=table.through is not None)
-            if table.second is not None or table.more:  # the first column of the key is anybody's
+            if table.second is not None or table.more:  # each column is several people's, and both together are one's
                 key = table.key if table.second else table.unit
-                row[key or ""] = None if person is None else dice.choice(WHOLES[:2])
+                first = dice.randrange(2)
+                row[key or ""] = None if person is None else WHOLES[first]
                 own = table.second or table.more[0][0]
-                row[own] = _name(dice, ids[table.columns[own]], person, through=True)
+                values = ids[table.columns[own]]
+                row[own] = None if person is None else values[(person - first) % len(values)]
             elif table.key is not None:
                 row[table.key] = _name(dice, ids[table.columns[table.key]], person, through=True)
             mine.append(row)

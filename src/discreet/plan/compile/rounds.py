@@ -31,7 +31,7 @@ __all__ = ["MAX_VALUES", "Keyed", "Lookup", "case_of", "constant", "keyed", "rou
 
 MAX_VALUES = 1000  # values of an answer that become constants
 
-MAX_SIZE = 10**40  # of a number that becomes a constant
+MAX_SIZE = 10**40  # of a number that becomes a constant, and of one divided by it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +63,7 @@ def constant(value: Any, place: Place) -> q.Expression:
         value = None
     if isinstance(value, (bool, str, date, type(None))):
         return q.Constant(value=value, place=place)
-    if not -MAX_SIZE < value < MAX_SIZE:
+    if not -MAX_SIZE < value < MAX_SIZE or 0 < abs(value) * MAX_SIZE < 1:
         raise NotUnderstood(
             "the value of this subquery is no number that can be written.",
             code="out-of-range",

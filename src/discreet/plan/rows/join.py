@@ -442,10 +442,11 @@ class _JoinBounds:
     def _told_of_one(self, side: JoinOperand, names: list[str], exact: set[str]) -> str | None:
         """The only column that tells the rows of a table apart and belongs to one unit: its unit, or a key that others
         refer to. Of any other key rows of several units may share a value, and would take each other's place. A key is
-        compared by its stored values: many of them can be equal to one double, and may all be those of one unit.
+        compared by its stored values: many of them can be equal to one double, and may all be those of one unit. Rows
+        are chosen by it where they are stored, and not of a table that was joined with its units first.
         """
-        column = _one(_told_by(side, names))
-        key = (side.table.name, column) in self.referred and side.own(column) in exact
+        column, plain = _one(_told_by(side, names)), isinstance(side.below.relation, str)
+        key = plain and (side.table.name, column) in self.referred and side.own(column) in exact
         return column if column == side.table.unit or (key and not self._dated(side, column)) else None
 
     @staticmethod

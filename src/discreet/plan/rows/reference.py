@@ -33,7 +33,7 @@ def owned(below: RelationShape, catalogue: Catalogue, source: q.Source) -> Relat
     table = below.table
     reference = table.unit_reference
     there = None if reference is None else catalogue.table(reference.table)
-    if reference is None or there is None or not _repeats(there, reference.key):
+    if reference is None or there is None or not _is_joined(table, catalogue):
         return below
     names = [each.name for each in (*table.columns, *table.join_columns)]
     parent, pairs = _whole(there, catalogue, source), reference.pairs(table.unit)
@@ -70,6 +70,17 @@ def owned(below: RelationShape, catalogue: Catalogue, source: q.Source) -> Relat
         places=(),
         told=(*below.told, ToldBy(reference.table, pairs)),
     )
+
+
+def _is_joined(table: Table, catalogue: Catalogue) -> bool:
+    """Return True if a table, or one that it leads to, refers by a key that repeats: whose its rows are is not known
+    from one row of each table in between.
+    """
+    reference = table.unit_reference
+    there = None if reference is None else catalogue.table(reference.table)
+    if reference is None or there is None:
+        return False
+    return _repeats(there, reference.key) or _is_joined(there, catalogue)
 
 
 def _repeats(table: Table, key: tuple[str, ...]) -> bool:
