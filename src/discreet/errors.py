@@ -78,6 +78,7 @@ CODES = {  # programs recognise a refusal by its code, which stays the same whil
     "unit-not-followed": "It cannot be followed whose rows the question reads.",
     "plan-rejected": "The kernel could not verify the privacy of a plan: a defect of discreet, which costs nothing.",
     "not-certified": "A plan was to be paid for without the kernel's certificate.",
+    "no-unit": "It is not said whose the rows of a table are.",
     "unit-unclear": "The unit is stored so that it is not certain who is the same.",
     "unit-read": "The column names the units, and is read as if it were a value.",
     "row-is-unit": "Every row is a unit here, so one could count twice.",

@@ -140,7 +140,7 @@ def test_for_a_margin_and_from_standard_input(clinic: Path) -> None:
 def test_several_questions_for_one_cost(clinic: Path) -> None:
     """One row each, so that they are one release."""
     path = clinic / "clinic.toml"
-    path.write_text(path.read_text().replace('unit = "id"\nrows_per_unit = 3\n', ""))
+    path.write_text(path.read_text().replace('unit = "id"\nrows_per_unit = 3\n', 'unit = "row"\n'))
     texts = [f"SELECT COUNT(*) AS n FROM visits WHERE age < {n}" for n in (":most", 60, 90)]
     said = ("clinic.toml", *texts, "--param", "most=30", "--epsilon", 1, "--format")
     told = json.loads(fine(clinic, "explain", *said, "json"))
@@ -306,6 +306,7 @@ def test_beginning_by_questions(clinic: Path) -> None:
     assert "lower bound must be below" in said
     assert "greater than zero" in said
     assert "none are suggested" in said
+    assert 'so sex = { values = ["F", "M", "X"] }' in said
     assert "discreet explain new.toml 'SELECT COUNT(DISTINCT id) FROM visits'" in said
     read = tomllib.loads((clinic / "new.toml").read_text())
     assert read["dataset"] == {
@@ -338,7 +339,11 @@ def test_beginning_without_questions(clinic: Path) -> None:
     ask = [line.split("visits.toml ")[1] for line in said.splitlines() if " ask " in line]
     assert ask == ["'SELECT COUNT(*) FROM visits' --epsilon 0.1"]
     text = (clinic / "visits.toml").read_text()
-    assert "# unit = " in text
+    assert "It does not say yet whose the rows of visits are" in said
+    assert "it is not said whose the rows are" in refused(
+        clinic, "explain", "visits.toml", "SELECT COUNT(*) FROM visits"
+    )
+    (clinic / "visits.toml").write_text(text := text.replace('unit = "?"', 'unit = "row"'))
     with dp.Curator.load(clinic / "visits.toml") as curator:
         (table,) = curator.catalogue.tables
         assert [each.name for each in table.columns] == ["id", "age", "sex", "ward"]
@@ -359,17 +364,17 @@ def test_beginning_with_other_files(clinic: Path) -> None:
     with duckdb.connect(clinic / "all.duckdb") as made:
         made.execute(f"CREATE TABLE \"my visits\" AS SELECT * FROM read_csv('{clinic / 'visits.csv'}')")
         made.execute('CREATE TABLE wards AS SELECT \'W0\' AS ward, true AS open, 1.5 AS "a ""b"""')
-    fine(clinic, "init", "all.duckdb", "--yes")
+    fine(clinic, "init", "all.duckdb", "--yes", "--unit", "row")
     with dp.Curator.load(clinic / "all.toml") as curator:
         assert {each.name for each in curator.catalogue.tables} == {"my visits", "wards"}
-    answers = ["clinic", "yes", "none", "", "18..65 1", "F, M", "W0, W1, W2, W3", "public", "", "none"]
+    answers = ["clinic", "yes", "row", "", "18..65 1", "F, M", "W0, W1, W2, W3", "public", "", "none"]
     status, said = converse(clinic, ["init", "all.duckdb", "--output", "b.toml"], [f"{each}\n" for each in answers])
     assert status == 0, said
     tables = tomllib.loads((clinic / "b.toml").read_text())["tables"]
     assert tables["wards"] == {"public": True}
     assert tables["my visits"]["columns"]["age"] == {"min": 18, "max": 65, "step": 1}
     (clinic / "sub").mkdir()
-    fine(clinic, "init", clinic, "--yes", "--output", "sub/folder.toml")
+    fine(clinic, "init", clinic, "--yes", "--unit", "ID", "--output", "sub/folder.toml")
     with dp.Curator.load(clinic / "sub" / "folder.toml") as curator:
         assert [each.name for each in curator.catalogue.tables] == ["visits"]
 
@@ -448,7 +453,7 @@ def test_parameters_are_typed_on_the_command_line(clinic: Path) -> None:
 
 def test_init_takes_dates(tmp_path: Path) -> None:
     (tmp_path / "visits.csv").write_text("id,day,at\n1,2024-01-31,2024-01-31 10:30:00\n2,2024-02-01,2024-02-01 11:00\n")
-    fine(tmp_path, "init", "visits.csv", "--yes")
+    fine(tmp_path, "init", "visits.csv", "--yes", "--unit", "row")
     text = (tmp_path / "visits.toml").read_text()
     assert "columns.day = { }   # dates; { min = 2020-01-01, max = 2026-12-31 }" in text
     assert "columns.at = { }   # timestamps;" in text
@@ -462,7 +467,9 @@ def test_init_says_that_fields_may_be_divided_otherwise(tmp_path: Path) -> None:
     for text, delimiter in (("id;n\n1;2\n", '";"'), ("id\tn\n1\t2,5\n", '"\\t"')):
         path = tmp_path / f"data{len(text)}.csv"
         path.write_text(text)
-        assert f"If {delimiter} divides fields, edit what is written." in fine(tmp_path, "init", path.name, "--yes")
+        assert f"If {delimiter} divides fields, edit what is written." in fine(
+            tmp_path, "init", path.name, "--yes", "--unit", "row"
+        )
         written = path.with_suffix(".toml").read_text()
         assert f"# csv = {{ delimiter = {delimiter} }}" in written
         read = written.replace("# csv", "csv")

@@ -96,7 +96,8 @@ def test_frames_of_mixed_things_are_read_as_text_whatever_is_in_them() -> None:
 def test_a_folder_and_a_database_hold_several_tables(tmp_path: Path) -> None:
     saved(tmp_path, name="visits")
     saved(tmp_path, visits(50), name="others")
-    text = '[dataset]\nname = "c"\nsource = "."\nbudget = { epsilon = 9 }\n[tables.visits]\n[tables.others]\n'
+    text = '[dataset]\nname = "c"\nsource = "."\nbudget = { epsilon = 9 }\n'
+    text += '[tables.visits]\nunit = "row"\n[tables.others]\nunit = "row"\n'
     (tmp_path / "c.toml").write_text(text)
     with dp.Curator.load(tmp_path / "c.toml") as asked:
         assert abs(int(asked.ask("SELECT COUNT(*) FROM others", epsilon=1)) - 50) < 40
@@ -362,7 +363,8 @@ def test_analysts_have_budgets_of_their_own(tmp_path: Path) -> None:
     saved(tmp_path)
     (tmp_path / "clinic.toml").write_text(
         '[dataset]\nname = "clinic"\nsource = "visits.parquet"\nbudget = { epsilon = "3", delta = "1e-6" }\n'
-        "[tables.visits]\ncolumns.age = { min = 0, max = 120 }\n"
+        '[tables.visits]\nunit = "row"\n'
+        "columns.age = { min = 0, max = 120 }\n"
         '[analysts.alice]\nbudget = { epsilon = "1" }\n'
     )
     with dp.Curator.load(tmp_path / "clinic.toml") as asked:

@@ -174,7 +174,7 @@ def test_the_command(catalogue: Path) -> None:
     assert run(folder, "index", "clinic.toml", "--drop") == (0, "The index is deleted.\n", "")
     assert run(folder, "index", "clinic.toml", "--drop") == (0, "There was no index.\n", "")
     assert not (folder / "clinic.ledger.index").exists()
-    catalogue.write_text(CATALOGUE.format(unit=""))
+    catalogue.write_text(CATALOGUE.format(unit='unit = "row"'))
     assert run(folder, "ledger", "clinic.toml", "--amend-units")[0] == 0
     status, said, error = run(folder, "index", "clinic.toml")
     assert (status, said) == (2, "")

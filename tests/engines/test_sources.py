@@ -989,6 +989,7 @@ name = "clinic"
 source = "data.csv"
 budget = { epsilon = "3" }
 [tables.data]
+unit = "row"
 csv = { delimiter = ";", quote = "" }
 columns.note = { }
 """

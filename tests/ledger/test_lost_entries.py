@@ -34,6 +34,7 @@ ledger = "clinic.ledger"
 budget = {{ epsilon = "{epsilon}", delta = "{delta}" }}
 
 [tables.clinic]
+unit = "row"
 columns.age = {{ min = 0, max = 120 }}
 """
 

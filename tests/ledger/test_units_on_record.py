@@ -46,10 +46,11 @@ rows_per_unit = 9
 public = true
 
 [tables.rooms]
+unit = "row"
 columns.size = { min = 0, max = 9 }
 """
 UNIT = 'unit = "patient_id"\nrows_per_unit = 3\ncolumns'
-BY_ROW = CATALOGUE.replace(UNIT, "columns")
+BY_ROW = CATALOGUE.replace(UNIT, 'unit = "row"\ncolumns')
 COUNT = "SELECT COUNT(*) FROM visits"
 ITEMS = "SELECT COUNT(*) FROM items"
 ON_RECORD = {
@@ -60,21 +61,25 @@ ON_RECORD = {
     "rooms": ROWS,
 }
 CHANGES = {  # of who is protected: each with a word that the refusal names
-    "no unit": (UNIT, "columns", "visits"),
+    "no unit": (UNIT, 'unit = "row"\ncolumns', "visits"),
     "another unit": (UNIT, UNIT.replace("patient_id", "pid"), "unit pid"),
     "no reference": ('"order_id -> orders.id"', '"patient_id"', "unit patient_id"),
     "another reference": ("orders.id", "orders.pid", "orders.pid"),
     "the reference's own column": ('"order_id -> orders.id"', '"order_id"', "unit order_id"),
     "public": (UNIT, "public = true\ncolumns", "public"),
     "not public": ("public = true", 'unit = "pid"', "codes"),
-    "not public, by row": ("public = true", "", "codes"),
-    "rows with a unit": ("[tables.rooms]", '[tables.rooms]\nunit = "id"', "rooms"),
+    "not public, by row": ("public = true", 'unit = "row"', "codes"),
+    "rows with a unit": ('[tables.rooms]\nunit = "row"', '[tables.rooms]\nunit = "id"', "rooms"),
     "rows made public": (
-        "[tables.rooms]\ncolumns.size = { min = 0, max = 9 }",
+        '[tables.rooms]\nunit = "row"\ncolumns.size = { min = 0, max = 9 }',
         "[tables.rooms]\npublic = true",
         "rooms",
     ),
-    "a table renamed, its unit forgotten": (f"[tables.visits]\n{UNIT}", "[tables.visits2]\ncolumns", "visits2"),
+    "a table renamed, its unit forgotten": (
+        f"[tables.visits]\n{UNIT}",
+        '[tables.visits2]\nunit = "row"\ncolumns',
+        "visits2",
+    ),
 }
 FREE = {
     "caps": ("rows_per_unit = 3", "rows_per_unit = 2"),
@@ -84,7 +89,7 @@ FREE = {
     "case of a reference": ("order_id -> orders.id", "Order_ID -> Orders.ID"),
     "a new table with a unit": ("[tables.rooms]", '[tables.visits2]\nunit = "pid"\n\n[tables.rooms]'),
     "a new public table": ("[tables.rooms]", "[tables.visits2]\npublic = true\n\n[tables.rooms]"),
-    "a table less": ("[tables.rooms]\ncolumns.size = { min = 0, max = 9 }", ""),
+    "a table less": ('[tables.rooms]\nunit = "row"\ncolumns.size = { min = 0, max = 9 }', ""),
 }
 
 

@@ -163,7 +163,7 @@ MUTANTS = [
     ),
     Mutant(
         "references: of several the first, silently",
-        [Edit("discreet.catalogue.declarations:referring_unit", "if said is None and len(known) > 1:", "if False:")],
+        [Edit("discreet.catalogue.declarations:whose", "if said is None and len(known) > 1:", "if False:")],
         ["test_references.py::test_what_is_no_reference_is_refused"],
     ),
     Mutant(

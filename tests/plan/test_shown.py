@@ -113,6 +113,7 @@ source = "."
 budget = { epsilon = "10" }
 ledger = "c.ledger"
 [tables.visits]
+unit = "row"
 columns.sex = { values = ["F", "M"] }
 columns.age = { min = 0, max = 120, step = 1 }
 [analysts.alice]

@@ -243,6 +243,7 @@ name = "clinic"
 source = "visits.parquet"
 budget = { epsilon = "9" }
 [tables.visits]
+unit = "row"
 columns.x = { min = 0, max = "auto", step = "0.01" }
 """
     (tmp_path / "clinic.toml").write_text(text)

@@ -28,8 +28,8 @@ BUDGET = dp.Budget(epsilon=10**12, delta="0.5")
 
 
 def table(name: str, unit: str | None = None, **said: Any) -> Table:
-    """A table as a catalogue declares it."""
-    column, through = declarations.referring_unit(unit, said.pop("references", None))
+    """A table as a catalogue declares it; each row of one without a unit is one."""
+    column, through = declarations.whose(unit, said.pop("references", None), public=unit is None)
     columns = said.pop("columns", {})
     return Table(
         name=name,

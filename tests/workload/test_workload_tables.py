@@ -482,7 +482,8 @@ def test_the_analyst_who_asks_is_charged(tmp_path: Path) -> None:
     pq.write_table(people(), tmp_path / "people.parquet")
     (tmp_path / "clinic.toml").write_text(
         '[dataset]\nname = "clinic"\nsource = "people.parquet"\nbudget = { epsilon = "3" }\n'
-        '[tables.people]\ncolumns.age = { min = 0, max = 29 }\n[analysts.ann]\nbudget = { epsilon = "1" }\n'
+        '[tables.people]\nunit = "row"\ncolumns.age = { min = 0, max = 29 }\n'
+        '[analysts.ann]\nbudget = { epsilon = "1" }\n'
     )
     work = Workload.prefix(30)
     with dp.Curator.load(tmp_path / "clinic.toml") as curator:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from fractions import Fraction
@@ -17,7 +17,11 @@ from discreet.core.values.kinds import Kind
 from discreet.errors import NotUnderstood
 from discreet.sql.types import MAX_DATES, MAX_VALUE_CHARS, MAX_VALUES
 
-__all__ = ["cap", "column", "csv", "key", "name", "referring_unit", "unit"]
+__all__ = ["ROW", "UNKNOWN", "cap", "column", "csv", "key", "name", "no_such_column", "unit", "whose"]
+
+ROW = "row"  # the unit of a table in which every row is one
+
+UNKNOWN = "?"  # the unit of a table whose owner has not said it yet
 
 
 def column(label: str, said: Any) -> Column:
@@ -202,8 +206,10 @@ def name(said: object, what: str) -> str:
 
 
 def unit(said: object) -> tuple[str | None, Reference | None]:
-    """Read the column that names the privacy unit of a row; `"order_id -> orders.id"` refers to another table's key."""
-    if said is None:
+    """Read the column that names the privacy unit of a row, or `"row"`; `"order_id -> orders.id"` refers to the key of
+    another table.
+    """
+    if said is None or said == ROW:
         return None, None
     first, arrow, other = str(said).partition(" -> ")
     if not isinstance(said, str) or not arrow:
@@ -218,10 +224,17 @@ def unit(said: object) -> tuple[str | None, Reference | None]:
     return name(first.strip(), "a unit"), Reference(name(table, "a table"), name(column, "a column"))
 
 
-def referring_unit(said: object, references: object) -> tuple[str | None, Reference | None]:
-    """Read whose the rows of a table are: its unit; or, where it has none, that of the row of another table that it
-    refers to, by one column or several: `["order_id, item -> sales(order_id, item)"]`.
+def whose(said: object, references: object, *, public: bool) -> tuple[str | None, Reference | None]:
+    """Read whose the rows of a table are: its unit, `"row"` where every row is one; or, where it says none, that of the
+    row of another table that it refers to, by one column or several: `["order_id, item -> sales(order_id, item)"]`.
     """
+    if said == UNKNOWN or (said is None and references is None and not public):
+        raise NotUnderstood(
+            "it is not said whose the rows are, so nobody is protected, and nothing can be asked.",
+            code="no-unit",
+            instead='unit = "patient_id", the column that tells; unit = "row" if every row is one person; or public = '
+            "true if nobody is in it",
+        )
     if references is not None and not isinstance(references, (list, tuple)):
         raise _no_reference(references)
     known = [_reference(each) for each in references or ()]
@@ -231,7 +244,23 @@ def referring_unit(said: object, references: object) -> tuple[str | None, Refere
             code="wrong-declaration",
             instead="leave the reference that says whose a row is, or declare a unit",
         )
+    if said == ROW and (known or public):
+        raise NotUnderstood(
+            f"each row is one person, or {'nobody is in it' if public else 'of that of another row'}: not both.",
+            code="wrong-declaration",
+            instead=f"leave out unit, or {'public' if public else 'references'}",
+        )
     return known[0] if said is None and known else unit(said)
+
+
+def no_such_column(unit: object, names: Iterable[str]) -> None:
+    """Refuse `unit = "row"` where a column has that name: whose the rows are is not left to a guess."""
+    if unit == ROW and ROW in map(str.lower, names):
+        raise NotUnderstood(
+            "a column is called `row`: it is not certain whether it tells whose a row is, or each row is one person.",
+            code="no-unit",
+            instead="give the column another name in the data",
+        )
 
 
 def _reference(said: object) -> tuple[str, Reference]:

@@ -113,6 +113,9 @@ class CatalogueFile:
 
     def fitted(self, catalogue: Catalogue, stored: Mapping[str, Mapping[str, str]]) -> Catalogue:
         """Return the catalogue with the storage of all columns, as the data source reports it."""
+        for each, columns in stored.items():
+            with self.at("tables", each, "unit"):
+                declarations.no_such_column(self._said.get("tables", {}).get(each, {}).get("unit"), columns)
         return catalogue.stored(stored, lambda *keys: self.at("tables", *keys))
 
     def catalogue(self) -> Catalogue:
@@ -194,7 +197,9 @@ class CatalogueFile:
         self._known(section, TABLE, "tables", name)
         columns = self._section(section, "tables", name, "columns")
         with self.at("tables", name, "unit" if "unit" in section else "references"):
-            unit, through = declarations.referring_unit(section.get("unit"), section.get("references"))
+            unit, through = declarations.whose(
+                section.get("unit"), section.get("references"), public=section.get("public") is True
+            )
         with self.at("tables", name, "key"):
             key = declarations.key(section.get("key"))
         with self.at("tables", name, "public"):

@@ -15,7 +15,7 @@ from discreet.errors import Refusal
 if TYPE_CHECKING:
     from discreet.curator.opening import InspectedTable
 
-__all__ = ["TableDeclaration", "catalogue", "is_declarable", "other_delimiter"]
+__all__ = ["TableDeclaration", "catalogue", "is_declarable", "other_delimiter", "toml"]
 
 WORDS = {
     "integer": "whole numbers",
@@ -52,9 +52,9 @@ budget = {budget}   # for all questions by everybody; on record from the first o
 neighbours = "add-remove"   # hides whether one person is in the data; "replace": what one person's rows say
 ledger = {ledger}   # what was spent; keep it as long as the data
 """
-SEVERAL = """\
-# As it stands, one row is one person. If a person can have several rows, say which column tells whose row it is:
-# unit = "person_id"
+UNKNOWN = """\
+unit = "?"   # nothing can be asked before you say whose a row is: a column, as unit = "person_id";
+# or unit = "row", if each row is one person and nobody has two. With a column, say also
 # rows_per_unit = 10     # so many rows of one person count at most
 # groups_per_unit = 3    # in so many groups of an answer at most\
 """
@@ -67,11 +67,11 @@ TAIL = """
 
 @dataclass(frozen=True, kw_only=True)
 class TableDeclaration:
-    """The owner's declarations of one table. A column without an entry is left out."""
+    """The owner's declarations of one table. A column without an entry is left out, and so is the unit's."""
 
     found: InspectedTable
     public: bool = False
-    unit: str | None = None
+    unit: str = declarations.UNKNOWN
     rows_per_unit: int | None = None
     groups_per_unit: int | None = None
     columns: Mapping[str, Mapping[str, Any]]  # {} is no promise
@@ -81,7 +81,7 @@ def catalogue(
     dataset: Mapping[str, str], budget: Mapping[str, str], tables: Sequence[TableDeclaration], *, hints: bool
 ) -> str:
     """Return the whole file; with `hints`, every line that could be added stands in a comment."""
-    head = HEAD.format(**{each: _value(said) for each, said in dataset.items()}, budget=_value(budget))
+    head = HEAD.format(**{each: toml(said) for each, said in dataset.items()}, budget=toml(budget))
     return head + "".join("\n" + _table(each, hints=hints) for each in tables) + TAIL
 
 
@@ -89,19 +89,21 @@ def _table(table: TableDeclaration, *, hints: bool) -> str:
     lines = [f"[tables.{_key(table.found.name)}]", *_written(table.found)]
     if table.public:
         return "\n".join([*lines, "public = true   # nobody is in it", ""])
-    if table.unit is not None:
-        lines.append(f"unit = {_value(table.unit)}   # the column that says whose row it is")
+    if table.unit == declarations.UNKNOWN:
+        lines.append(UNKNOWN)
+    elif table.unit == declarations.ROW:
+        lines.append(f"unit = {toml(table.unit)}   # each row is one person, and nobody has two")
+    else:
+        lines.append(f"unit = {toml(table.unit)}   # the column that says whose row it is")
         lines.append(f"rows_per_unit = {table.rows_per_unit}   # so many rows of one person count at most")
         lines.append(f"groups_per_unit = {table.groups_per_unit}   # in so many groups of an answer at most")
-    else:
-        lines += [SEVERAL] if hints else ["# No unit: one row is one person."]
     for name, kind in table.found.columns.items():
         if not is_declarable(name):
-            lines.append(f"# {_value(name)} is left out: a name is printable, without quotes, and not too long.")
+            lines.append(f"# {toml(name)} is left out: a name is printable, without quotes, and not too long.")
         elif name in table.columns:
             said = table.columns[name]
             hint = f"; {PLACEHOLDERS[kind]}" if hints and not said and kind in PLACEHOLDERS else ""
-            lines.append(f"columns.{_key(name)} = {_value(said)}   # {WORDS[kind]}{hint}")
+            lines.append(f"columns.{_key(name)} = {toml(said)}   # {WORDS[kind]}{hint}")
     return "\n".join([*lines, ""])
 
 
@@ -126,7 +128,7 @@ def _written(found: InspectedTable) -> list[str]:
 def other_delimiter(found: InspectedTable) -> str | None:
     """Return what seems to divide the fields of a file that is read as one column, in quotes as TOML has it."""
     names = list(found.columns)
-    return next((_value(each) for each in ";\t|" if not found.typed and len(names) == 1 and each in names[0]), None)
+    return next((toml(each) for each in ";\t|" if not found.typed and len(names) == 1 and each in names[0]), None)
 
 
 def is_declarable(name: str) -> bool:
@@ -138,16 +140,16 @@ def is_declarable(name: str) -> bool:
 
 
 def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _value(name)
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml(name)
 
 
-def _value(said: Any) -> str:
+def toml(said: Any) -> str:
     """Return a value in TOML."""
     if isinstance(said, Mapping):
-        inside = ", ".join(f"{_key(name)} = {_value(each)}" for name, each in said.items())
+        inside = ", ".join(f"{_key(name)} = {toml(each)}" for name, each in said.items())
         return f"{{ {inside} }}" if inside else "{ }"
     if isinstance(said, list):
-        return f"[{', '.join(_value(each) for each in said)}]"
+        return f"[{', '.join(toml(each) for each in said)}]"
     if isinstance(said, date):
         return said.isoformat()
     return json.dumps(said, ensure_ascii=False).replace("\x7f", "\\u007f")

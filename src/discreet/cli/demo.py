@@ -38,7 +38,8 @@ name = "survey"
 source = "survey.csv"
 budget = { epsilon = "3", delta = "1e-6" }     # for all questions together
 
-[tables.survey]                                # no unit: one row is one person
+[tables.survey]
+unit = "row"                                   # one row is one person
 columns.rate_marriage = { values = ["1", "2", "3", "4", "5"] }
 columns.age = { min = 15, max = 60, step = "0.5" }
 columns.affairs = { min = 0, max = 60, step = "0.1" }

@@ -16,7 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.catalogue import declarations
-from discreet.cli.catalogue_template import WORDS, TableDeclaration, catalogue, is_declarable, other_delimiter
+from discreet.cli.catalogue_template import (
+    WORDS,
+    TableDeclaration,
+    catalogue,
+    is_declarable,
+    other_delimiter,
+    toml,
+)
 from discreet.core.exact import number
 from discreet.core.loss import Budget
 from discreet.core.values.dates import iso
@@ -27,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add"]
 
+CAP = 10  # rows of one person that count, if the owner says nothing else
 BUDGET = {"epsilon": "3", "delta": "1e-6"}
 COLUMNS = """
   For each column, what anybody may know of it without having seen these data:
@@ -51,6 +59,9 @@ def add(commands: Any) -> None:
     )
     init.add_argument("data", metavar="DATA", help="a .parquet, .csv or .duckdb file, or a folder of such files")
     init.add_argument("--output", metavar="FILE", help="the catalogue to write; default: DATA.toml, here")
+    init.add_argument(
+        "--unit", metavar="COLUMN", help="the column that says whose a row is; row: each row is one person"
+    )
     init.add_argument("--yes", action="store_true", help="ask nothing: write a template to edit")
     init.set_defaults(run=_init)
 
@@ -78,23 +89,45 @@ def _init(options: argparse.Namespace) -> None:
             )
     if data.is_file() and is_one_table(data):
         tables = [replace(tables[0], name=_simple(tables[0].name))]  # a file goes by any name
+    given = _given(tables, options.unit)
     asked = sys.stdin.isatty() and sys.stdout.isatty() and not options.yes
     name, budget = _simple(data.resolve().stem), BUDGET
     if asked:
         with contextlib.suppress(ImportError):
             import readline  # noqa: F401, PLC0415  (lines can be edited)
         try:
-            name, declared, budget = _ask_all(data, name, tables)
+            name, declared, budget = _ask_all(data, name, tables, given)
         except (EOFError, KeyboardInterrupt):
             print()
             raise NotUnderstood(
                 "stopped; nothing was written.", code="nothing-done", instead="start again, or with --yes"
             ) from None
     else:
-        declared = [TableDeclaration(found=each, columns={column: {} for column in each.columns}) for each in tables]
+        declared = [_protecting(_columns(each), given[each.name], CAP, CAP) for each in tables]
     dataset = {"name": name, "source": os.path.relpath(data, output.parent), "ledger": f"{output.stem}.ledger"}
     _write(output, catalogue(dataset, budget, declared, hints=not asked))
     _next(output, declared, asked=asked)
+
+
+def _given(tables: list[InspectedTable], unit: str | None) -> dict[str, str]:
+    """Return whose the rows of each table are, as far as `--unit` says."""
+    having = [each for each in tables if unit and unit.lower() in (declarations.ROW, *map(str.lower, each.columns))]
+    if unit is not None and not having:
+        _unit(tables[0], unit)
+    return {each.name: _unit(each, unit) if unit and each in having else declarations.UNKNOWN for each in tables}
+
+
+def _columns(found: InspectedTable) -> TableDeclaration:
+    """Declare no more of a table than its columns."""
+    return TableDeclaration(found=found, columns={each: {} for each in found.columns})
+
+
+def _protecting(declared: TableDeclaration, unit: str, rows: int, groups: int) -> TableDeclaration:
+    """Declare whose the rows of a table are."""
+    if unit in (declarations.UNKNOWN, declarations.ROW):
+        return replace(declared, unit=unit)
+    columns = {name: said for name, said in declared.columns.items() if name != unit}
+    return replace(declared, unit=unit, rows_per_unit=rows, groups_per_unit=groups, columns=columns)
 
 
 def _simple(name: str) -> str:
@@ -114,11 +147,15 @@ def _write(output: Path, text: str) -> None:
 
 
 def _next(output: Path, tables: list[TableDeclaration], *, asked: bool) -> None:
-    table = next((each for each in tables if not each.public), tables[0])
-    counted = "*" if table.unit is None else f"DISTINCT {_spelt(table.unit)}"
-    question = shlex.quote(f"SELECT COUNT({counted}) FROM {_spelt(table.found.name)}")
     place = shlex.quote(str(output))
-    print(f"{output} is written. {'' if asked else 'Edit it first: every line says what it promises. '}Then:")
+    print(f"{output} is written. {'' if asked else 'Edit it first: every line says what it promises. '}")
+    if untold := [each.found.name for each in tables if not each.public and each.unit == declarations.UNKNOWN]:
+        print(f"It does not say yet whose the rows of {', '.join(untold)} are: write it where it says unit.")
+    table = next((each for each in tables if not each.public), tables[0])
+    counted = "*" if table.public or table.unit in (declarations.UNKNOWN, declarations.ROW) else _spelt(table.unit)
+    counted = counted if counted == "*" else f"DISTINCT {counted}"
+    question = shlex.quote(f"SELECT COUNT({counted}) FROM {_spelt(table.found.name)}")
+    print("Then:")
     print(f"  discreet explain {place} {question} --epsilon 0.1")
     print(f"  discreet ask     {place} {question} --epsilon 0.1")
 
@@ -131,7 +168,9 @@ def _spelt(name: str) -> str:
 # ── asking ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _ask_all(data: Path, name: str, tables: list[InspectedTable]) -> tuple[str, list[TableDeclaration], dict[str, str]]:
+def _ask_all(
+    data: Path, name: str, tables: list[InspectedTable], given: Mapping[str, str]
+) -> tuple[str, list[TableDeclaration], dict[str, str]]:
     sizes = {each.name: len(each.columns) for each in tables}
     said = [f"{each} ({size} column{'s' * (size != 1)})" for each, size in sizes.items()]
     print(f"{data}: {', '.join(said)}.")
@@ -145,7 +184,8 @@ def _ask_all(data: Path, name: str, tables: list[InspectedTable]) -> tuple[str, 
     for found in tables:
         word = "yes" if len(tables) == 1 else _ask(f"\nDeclare {found.name}? yes, no, or public", "yes", _choice)
         if word != "no":
-            declared.append(_table(found) if word == "yes" else TableDeclaration(found=found, public=True, columns={}))
+            public = TableDeclaration(found=found, public=True, columns={})
+            declared.append(_table(found, given[found.name]) if word == "yes" else public)
     if not declared:
         raise NotUnderstood("no table is declared; nothing was written.", code="nothing-done", instead="say yes to one")
     print("\nThe budget is for all questions by everybody, for good. ε around 1 protects well, above 10 hardly.")
@@ -155,14 +195,14 @@ def _ask_all(data: Path, name: str, tables: list[InspectedTable]) -> tuple[str, 
     return name, declared, budget
 
 
-def _table(found: InspectedTable) -> TableDeclaration:
+def _table(found: InspectedTable, unit: str) -> TableDeclaration:
     print(f"\n{found.name}: {', '.join(found.columns)}")
-    unit = _ask(
-        "Which column says whose row it is? none: one row is one person", "none", lambda said: _unit(found, said)
-    )
-    rows = groups = None
-    if unit is not None:
-        rows = _ask(f"How many rows of one {unit} count at most", "10", lambda said: _cap(said, "rows_per_unit"))
+    if unit == declarations.UNKNOWN:
+        print("Somebody with several rows is protected only if a column says whose they are.")
+        unit = _ask("Which column says that? row: each row is one person", unit, partial(_unit, found))
+    rows = groups = CAP
+    if unit not in (declarations.UNKNOWN, declarations.ROW):
+        rows = _ask(f"How many rows of one {unit} count at most", str(CAP), lambda said: _cap(said, "rows_per_unit"))
         groups = _ask("In how many groups of an answer at most", str(rows), lambda said: _cap(said, "groups_per_unit"))
     print(COLUMNS)
     columns = {}
@@ -172,7 +212,9 @@ def _table(found: InspectedTable) -> TableDeclaration:
         said = _ask(f"  {name} ({WORDS[kind]})", "nothing", partial(_column, found, name))
         if said is not None:
             columns[name] = said
-    return TableDeclaration(found=found, unit=unit, rows_per_unit=rows, groups_per_unit=groups, columns=columns)
+        if said:
+            print(f"    so {name} = {toml(said)}")
+    return _protecting(TableDeclaration(found=found, columns=columns), unit, rows, groups)
 
 
 def _ask(question: str, default: str, read: Callable[[str], Any]) -> Any:
@@ -193,15 +235,20 @@ def _choice(said: str) -> str:
     return said.lower()
 
 
-def _unit(found: InspectedTable, said: str) -> str | None:
+def _unit(found: InspectedTable, said: str) -> str:
+    if said == declarations.UNKNOWN:
+        return said
+    if said.lower() == declarations.ROW:
+        declarations.no_such_column(declarations.ROW, found.columns)
+        return declarations.ROW
     there = {each.lower(): each for each in found.columns}
-    if said.lower() not in there and said != "none":
+    if said.lower() not in there:
         raise NotUnderstood(
             f"there is no column `{said}`.",
             code="wrong-declaration",
-            instead=f"none, or one of: {', '.join(found.columns)}",
+            instead=f"row, or one of: {', '.join(found.columns)}",
         )
-    return declarations.name(there[said.lower()], "a unit") if said.lower() in there else None
+    return str(declarations.name(there[said.lower()], "a unit"))
 
 
 def _cap(said: str, what: str) -> int:
@@ -226,7 +273,7 @@ def _column(found: InspectedTable, name: str, said: str) -> dict[str, Any] | Non
     kind = found.columns[name]
     if said in ("nothing", "skip"):
         return {} if said == "nothing" else None
-    declared = _values(said, kind if found.typed else "text") if "," in said else _bounds(said, kind)
+    declared = _values(said, kind, guessed=not found.typed) if "," in said else _bounds(said, kind)
     declarations.column(name, declared)
     return declared
 
@@ -265,8 +312,8 @@ def _neither() -> Refusal:
     )
 
 
-def _values(said: str, kind: str) -> dict[str, Any]:
-    """Return values as the column holds them; a CSV file holds texts."""
+def _values(said: str, kind: str, *, guessed: bool) -> dict[str, Any]:
+    """Return values as the column holds them; texts, if its kind is a guess that does not fit them."""
     texts = [each.strip() for each in next(csv.reader([said], skipinitialspace=True)) if each.strip()]
     if kind in ("text", "other"):
         return {"values": texts}
@@ -276,6 +323,8 @@ def _values(said: str, kind: str) -> dict[str, Any]:
         return {"values": days}
     if kind == "boolean" and all(each.lower() in ("true", "false") for each in texts):
         return {"values": [each.lower() == "true" for each in texts]}
+    if guessed:
+        return {"values": texts}
     raise NotUnderstood(
         f"this column holds {WORDS[kind]}.", code="wrong-declaration", instead="list such values, or give bounds: 0 120"
     )

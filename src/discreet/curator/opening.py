@@ -105,6 +105,7 @@ def one_table(
     path = Path(source) if isinstance(source, (str, os.PathLike)) else None
     if name is not None:
         declarations.name(name, "a data set")
+    said, unit = unit, None if unit == declarations.ROW else unit
     if unit is not None:
         declarations.name(unit, "a unit")
     if isinstance(source, str) and "://" in source:
@@ -119,6 +120,7 @@ def one_table(
             code="several-tables",
             instead="write a catalogue and use dp.Curator.load, or name one: name=…",
         )
+    declarations.no_such_column(said, reached.stored[reached.tables[0]])
     table = Table(
         name=reached.tables[0],
         columns=declared,
