@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from discreet.cli import ask, attack, audit, demo, index, init, ledger, resume, tables
+from discreet.cli import ask, attack, audit, check, demo, index, init, ledger, resume, tables
 from discreet.errors import Broken, Refusal
 
 __all__ = ["main"]
@@ -50,6 +50,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"discreet {version('discreet')}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for each in (demo, init, tables, ask, index, ledger, resume, attack, audit):
+    for each in (demo, init, check, tables, ask, index, ledger, resume, attack, audit):
         each.add(commands)
     return parser

@@ -156,6 +156,7 @@ def _next(output: Path, tables: list[TableDeclaration], *, asked: bool) -> None:
     counted = counted if counted == "*" else f"DISTINCT {counted}"
     question = shlex.quote(f"SELECT COUNT({counted}) FROM {_spelt(table.found.name)}")
     print("Then:")
+    print(f"  discreet check   {place}   # for your eyes: what in the data does not fit")
     print(f"  discreet explain {place} {question} --epsilon 0.1")
     print(f"  discreet ask     {place} {question} --epsilon 0.1")
 

@@ -20,6 +20,8 @@ from discreet.engines.duckdb.index import IndexStore
 from discreet.engines.duckdb.inspect import LINES as INSPECTED
 from discreet.engines.duckdb.inspect import InspectedTable
 from discreet.engines.duckdb.inspect import look as inspect
+from discreet.engines.duckdb.review import CapReview, ColumnReview, TableReview
+from discreet.engines.duckdb.review import review as review_of
 from discreet.errors import NotUnderstood, Refusal
 from discreet.ledger.ledger import Ledger
 from discreet.plan.compile.compiler import compile
@@ -32,7 +34,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "INSPECTED",
+    "CapReview",
+    "ColumnReview",
     "InspectedTable",
+    "TableReview",
     "engine_of",
     "frames_of",
     "indexed_tables",
@@ -41,6 +46,7 @@ __all__ = [
     "ledger_of",
     "let_go",
     "one_table",
+    "review_of",
     "source_of",
 ]
 

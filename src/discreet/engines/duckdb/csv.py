@@ -30,7 +30,7 @@ from discreet.errors import NotUnderstood
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["MAX_LINES", "MAX_RECORD_BYTES", "header", "read_csv", "split"]
+__all__ = ["MAX_LINES", "MAX_RECORD_BYTES", "count_left_out", "header", "read_csv", "split"]
 
 MAX_RECORD_BYTES = 1 << 20  # bytes of a record; a longer line is skipped
 MAX_LINES = 1000  # of a record whose quoted fields hold line breaks
@@ -57,6 +57,18 @@ def read_csv(path: Path, form: Csv, progress: Progress | None = None) -> pyarrow
         if progress is not None:
             progress(size, size)
     return pa.Table.from_batches(batches, schema)
+
+
+def count_left_out(path: Path, form: Csv) -> int:
+    """Return how many lines of a CSV file have something in them, and are no records."""
+    if form.newlines:
+        return 0  # such a file is read whole, or refused
+    with path.open("rb") as file:
+        width = len(header(_line(file) or b"", path.name, form))
+        lines = 0
+        while (line := _line(file)) is not None:
+            lines += bool(line) and len(split(line, form) or ()) != width
+    return lines
 
 
 def header(line: bytes, file: str, form: Csv) -> list[str]:
