@@ -298,6 +298,7 @@ TWO = RowSums(values=(), forms=({(): 1}, {(): 1}), most_added=2)
 WIDE = RowSums(
     values=(STEPS._replace(low=0, high=1 << 33),), forms=({(2,): 1},), most_added=1 << 66
 )  # fmt: skip
+HEAVY = replace(SIGNED, forms=({(1,): 1 << 83},), most_added=5 << 83)  # a sum of it fits 128 bits
 FLAT = RowSums(
     values=(*WIDE.values, STEPS._replace(low=0, high=0)), forms=({(2, 1): 1, (): 1},), most_added=1
 )  # fmt: skip
@@ -956,6 +957,7 @@ SAID: dict[str, list[Any]] = {
     "a whole number can be larger than the width that it is computed in": [
         plan(exact=WIDE, release=noise(3 << 66)),  # a square beyond 64 bits
         plan(exact=FLAT, release=noise(3)),  # … which is multiplied by zero at last
+        plan(exact=HEAVY, release=noise(15 << 83)),  # a sum of three rows, before a unit is cut short
         plan(keys=(key(column("n"), "integer", span=(0, 1 << 63)),)),
         plan(keys=(key(column("n"), "integer", span=(1 << 127, (1 << 127) + 1)),)),
     ],

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import codecs
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from discreet.catalogue.schema import DATES, KINDS, PROMISE, Column, Csv, Reference
 from discreet.core.exact import interval, positive, positive_integer
@@ -291,41 +293,30 @@ def key(said: object) -> tuple[str, ...]:
 
 
 def csv(said: object) -> Csv | None:
-    """Read how a CSV file is written: its delimiter, its quote, and whether quoted fields may hold line breaks."""
+    """Read how a CSV file is written."""
     if said is None:
         return None
-    known = ("delimiter", "quote", "newlines")
     if not isinstance(said, Mapping):
         raise NotUnderstood(
             "csv says how a file is written, by name.", code="wrong-declaration", instead='csv = { delimiter = ";" }'
         )
     for each in said:
-        if each not in known:
+        if each not in CSV:
             raise NotUnderstood(
                 f"`{each}` is not something that csv says.",
                 code="wrong-declaration",
-                instead=f"it says: {', '.join(known)}",
+                instead=f"it says: {', '.join(CSV)}",
             )
-    found = Csv(**said)
-    for what, value, example in (
-        ("delimiter", found.delimiter, '";", or "\\t" for a tab'),
-        ("quote", found.quote, '"\'"'),
-    ):
-        plain = isinstance(value, str) and len(value) == 1 and value.isprintable() and value.isascii()
-        if not plain and not (what == "delimiter" and value == "\t") and not (what == "quote" and value == ""):
-            raise NotUnderstood(
-                f"the {what} of a CSV file is one letter of ASCII.",
-                code="wrong-declaration",
-                instead=f"{what} = {example}",
-            )
+        if not CSV[each].takes(said[each]):
+            raise NotUnderstood(CSV[each].reason, code="wrong-declaration", instead=CSV[each].example)
+    null = said.get("null", ())
+    found = Csv(**{**said, "null": (null,) if isinstance(null, str) else tuple(null)})
     if found.delimiter == found.quote:
         raise NotUnderstood(
             "the delimiter and the quote of a CSV file are two letters.",
             code="wrong-declaration",
             instead='delimiter = ";"',
         )
-    if not isinstance(found.newlines, bool):
-        raise NotUnderstood("newlines is true or false.", code="wrong-declaration", instead="newlines = true")
     if found.newlines and not found.quote:
         raise NotUnderstood(
             "only a quoted field can hold line breaks.",
@@ -333,6 +324,71 @@ def csv(said: object) -> Csv | None:
             instead="leave out newlines, or quote",
         )
     return found
+
+
+class _Setting(NamedTuple):
+    """A setting of `csv`: what it takes, and what is said where it is something else."""
+
+    takes: Callable[[Any], bool]
+    reason: str
+    example: str
+
+
+def _is_one_letter(said: Any) -> bool:
+    return isinstance(said, str) and len(said) == 1 and said.isprintable() and said.isascii()
+
+
+def _is_encoding(said: Any) -> bool:
+    """Return True for UTF-8, and for codes of one byte a letter that leave ASCII as it is: then a line ends and a
+    field is divided where it seems so.
+    """
+    try:
+        name = codecs.lookup(said).name
+        ascii_, rest = bytes(range(128)), [bytes([n]).decode(name, "replace") for n in range(128, 256)]
+        return name == "utf-8" or (ascii_.decode(name) == ascii_.decode("ascii") and all(len(c) == 1 for c in rest)
+                                   and rest.count("\ufffd") < 64)  # fmt: skip
+    except (LookupError, TypeError, ValueError):
+        return False
+
+
+def _is_date_format(said: Any) -> bool:
+    said = re.findall(r"%(.?)", said) if isinstance(said, str) else []
+    parts = set(said)
+    once = len(parts) == len(said)
+    return once and parts <= set("dmYyHMS") and {"d", "m"} <= parts and len(parts & {"Y", "y"}) == 1
+
+
+CSV = {
+    "delimiter": _Setting(
+        lambda said: said == "\t" or _is_one_letter(said),
+        "the delimiter of a CSV file is one letter of ASCII.",
+        'delimiter = ";", or "\\t" for a tab',
+    ),
+    "quote": _Setting(
+        lambda said: said == "" or _is_one_letter(said),
+        "the quote of a CSV file is one letter of ASCII.",
+        """quote = "'\"""",
+    ),
+    "newlines": _Setting(lambda said: isinstance(said, bool), "newlines is true or false.", "newlines = true"),
+    "encoding": _Setting(
+        _is_encoding,
+        "the encoding of a CSV file is UTF-8, or one with a byte for each letter.",
+        'encoding = "latin-1", or "cp1252"; or save the file as UTF-8',
+    ),
+    "decimal": _Setting(
+        lambda said: said in (".", ","), "a decimal is written with a point or a comma.", 'decimal = ","'
+    ),
+    "date": _Setting(
+        _is_date_format,
+        "how dates are written is said by %d, %m and %Y or %y, each once, and %H, %M, %S.",
+        'date = "%d.%m.%Y"',
+    ),
+    "null": _Setting(
+        lambda said: isinstance(said, (str, list, tuple)) and all(isinstance(each, str) for each in said),
+        "null lists the texts that stand for no value.",
+        'null = ["N/A", "999"]',
+    ),
+}
 
 
 def cap(said: object, what: str) -> int | None:

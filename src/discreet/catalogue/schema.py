@@ -83,6 +83,14 @@ class Column:
     exact: bool = False  # True if it is stored, and different stored values are different in a question
     required: bool = False  # every row has a value
 
+    @property
+    def declares_numbers(self) -> bool:
+        """Whether the owner's declaration is of numbers."""
+        whole = self.values is not None and type(self.values[0]) is int
+        return self.kind in (None, "integer", "real") and (
+            self.bounds is not None or self.auto_lower is not None or whole
+        )
+
 
 @dataclass(frozen=True)
 class Reference:
@@ -109,6 +117,12 @@ class Csv:
     delimiter: str = ","
     quote: str = '"'  # none: quotes are letters
     newlines: bool = False  # quoted fields may hold line breaks: it was written by a program that doubles quotes
+    encoding: str = "utf-8"  # or one of a byte for each letter, in which ASCII is as it is
+    decimal: str = "."  # or a comma: then points divide thousands
+    date: str = ""  # how dates are written, as %d.%m.%Y; none: as 2024-01-31
+    null: tuple[str, ...] = ()  # texts that stand for no value
+    numbers: frozenset[str] = frozenset()  # columns, in lower case, in which `decimal` is read
+    dates: frozenset[str] = frozenset()  # and those in which `date` is
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,6 +163,18 @@ class Table:
     def column(self, name: str) -> Column | None:
         """Return the declared column of this name, in any case, or None."""
         return next((each for each in self.columns if each.name.lower() == name.lower()), None)
+
+    def csv_form(self, identifying: Iterable[str]) -> Csv | None:
+        """Return how a CSV file is written, with the columns that hold numbers and dates. What says whose a row is
+        stays the text that it is.
+        """
+        if self.csv is None:
+            return None
+        kept = {each.lower() for each in identifying}
+        own = [each for each in self.columns if each.name.lower() not in kept]
+        dates = frozenset(each.name.lower() for each in own if each.kind in ("date", "timestamp"))
+        numbers = frozenset(each.name.lower() for each in own if each.declares_numbers) - dates
+        return replace(self.csv, numbers=numbers, dates=dates)
 
     @property
     def unit_on_record(self) -> str:

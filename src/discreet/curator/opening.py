@@ -71,7 +71,7 @@ def source_of(catalogue: Catalogue, progress: Progress | None = None) -> DuckDBS
         Path(catalogue.source),
         [each.name for each in catalogue.tables],
         progress,
-        csv={each.name: each.csv for each in catalogue.tables},
+        csv={each.name: each.csv_form(catalogue.identifying_columns[each.name]) for each in catalogue.tables},
         columns=catalogue.read,
         telling=catalogue.identifying_columns,
     )
@@ -118,7 +118,9 @@ def one_table(
         raise NotUnderstood(
             "data are read from files and frames.", code="cannot-read", instead="name a .parquet, .csv or .duckdb file"
         )
-    form, read = declarations.csv(csv), [*(each.name for each in declared), *([unit] if unit else [])]
+    who = [unit] if unit else []
+    form = Table(name="", columns=declared, csv=declarations.csv(csv)).csv_form(who)
+    read = [*(each.name for each in declared), *who]
     reached = _reached(source, path, name, form, read, unit=unit)
     if len(reached.tables) != 1:
         raise NotUnderstood(

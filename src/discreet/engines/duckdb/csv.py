@@ -1,7 +1,8 @@
 """CSV files, read as text: no line decides a type, and a line affects its own record only.
 
-Lines end in LF or CRLF, texts are UTF-8, an empty field is NULL. Normally a line is a record; quotes work within a
-line.
+Lines end in LF or CRLF, texts are UTF-8 unless the owner says otherwise, an empty field is NULL. Normally a line is a
+record; quotes work within a line. Numbers and dates that are written otherwise become texts that engines read, field by
+field.
 
 Given    a file in which each record is one line, so that the lines of one unit are added, removed or replaced.
 Promise  the records that are read of all other lines stay what they are.
@@ -20,23 +21,39 @@ program: the file is refused as a whole, because the beginnings of its records a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from discreet.catalogue.schema import Csv
+from discreet.core.values.dates import iso
 from discreet.errors import NotUnderstood
 
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["MAX_LINES", "MAX_RECORD_BYTES", "count_left_out", "header", "read_csv", "split"]
+__all__ = [
+    "MAX_LINES",
+    "MAX_RECORD_BYTES",
+    "count_left_out",
+    "date_reader",
+    "header",
+    "read_csv",
+    "split",
+    "with_point",
+]
 
 MAX_RECORD_BYTES = 1 << 20  # bytes of a record; a longer line is skipped
 MAX_LINES = 1000  # of a record whose quoted fields hold line breaks
 BATCH = 1 << 16  # records that become Arrow at a time
 MARK = b"\xef\xbb\xbf"  # byte order mark of UTF-8, before the first line
 Progress = Callable[[int, int], None]
+COMMA = re.compile(r"(?P<sign>[+-]?)(?P<whole>\d{1,3}(\.\d{3})+|\d*)(,(?P<part>\d*))?(?P<power>([eE][+-]?\d+)?)")
+DIGITS = {"Y": r"(?P<Y>\d{4})", "y": r"(?P<y>\d{2})"} | {each: rf"(?P<{each}>\d{{1,2}})" for each in "dmHMS"}
+FIRST_OF_1900 = 69  # years of two digits: 69 is 1969, as POSIX has it, and 68 is 2068
 Fields = list[str | None]
 
 
@@ -48,9 +65,13 @@ def read_csv(path: Path, form: Csv, progress: Progress | None = None) -> pyarrow
     with path.open("rb") as file:
         names = header(_line(file) or b"", path.name, form)
         schema = pa.schema([(name, pa.large_string()) for name in names])
+        readers = [partial(_values, read=_reader(name.lower(), form), null=frozenset(form.null)) for name in names]
         records = _written(file, len(names), path.name, form) if form.newlines else _lines(file, len(names), form)
         for rows in _batched(records):
-            columns = [pa.array(column, pa.large_string()) for column in zip(*rows, strict=True)]
+            columns = [
+                pa.array(read(column), pa.large_string())
+                for read, column in zip(readers, zip(*rows, strict=True), strict=True)
+            ]
             batches.append(pa.record_batch(columns, schema=schema))
             if progress is not None:
                 progress(min(file.tell(), size), size)
@@ -129,9 +150,9 @@ def split(line: bytes, form: Csv, *, strict: bool = False) -> Fields | None:
     delimiter, quote = form.delimiter.encode(), form.quote.encode()
     if not quote or quote not in line:
         try:
-            return [field or None for field in line.decode().split(form.delimiter)]
+            return [field or None for field in line.decode(form.encoding).split(form.delimiter)]
         except UnicodeDecodeError:
-            return [_text(field) for field in line.split(delimiter)]
+            return [_text(field, form) for field in line.split(delimiter)]
     fields: Fields = []
     at = 0
     while True:
@@ -139,14 +160,14 @@ def split(line: bytes, form: Csv, *, strict: bool = False) -> Fields | None:
             end = _closed(line, quote, at + 1)
             if end is None or (end + 1 < len(line) and not line.startswith(delimiter, end + 1)):
                 return None
-            fields.append(_text(line[at + 1 : end].replace(quote + quote, quote)))
+            fields.append(_text(line[at + 1 : end].replace(quote + quote, quote), form))
             at = end + 1
         else:
             end = line.find(delimiter, at)
             end = len(line) if end < 0 else end
             if strict and line.find(quote, at, end) >= 0:
                 return None
-            fields.append(_text(line[at:end]))
+            fields.append(_text(line[at:end], form))
             at = end
         if at == len(line):
             return fields
@@ -162,11 +183,65 @@ def _closed(line: bytes, quote: bytes, at: int) -> int | None:
     return None
 
 
-def _text(field: bytes) -> str | None:
+def _text(field: bytes, form: Csv) -> str | None:
     try:
-        return field.decode() or None
+        return field.decode(form.encoding) or None
     except UnicodeDecodeError:
         return None
+
+
+# ── numbers and dates that are written otherwise ─────────────────────────────────────────────────────────────────
+
+
+def _values(column: Iterable[str | None], read: Callable[[str], str] | None, null: frozenset[str]) -> Iterable[Any]:
+    """Return the fields of a column as engines read them."""
+    if null:
+        column = [None if each in null else each for each in column]
+    return column if read is None else [None if each is None else read(each) for each in column]
+
+
+def _reader(name: str, form: Csv) -> Callable[[str], str] | None:
+    """Return what makes a field of this column one that engines read, or None where it is one."""
+    if form.decimal != "." and name in form.numbers:
+        return with_point
+    return date_reader(form.date) if form.date and name in form.dates else None
+
+
+def with_point(text: str) -> str:
+    """Return a number that has a comma, and perhaps points between thousands, with a point; what is none is no number.
+
+    >>> with_point("1.234,50"), with_point("7"), with_point("1.5")
+    ('1234.50', '7', '?1.5')
+    """
+    found = COMMA.fullmatch(text.strip())
+    if found is None or not (found["whole"] or found["part"]):
+        return f"?{text}"
+    return f"{found['sign']}{found['whole'].replace('.', '')}.{found['part'] or '0'}{found['power']}".removesuffix(".0")
+
+
+def date_reader(form: str) -> Callable[[str], str]:
+    """Return what writes a date or a timestamp of this form as ISO 8601 does; what is neither is no date.
+
+    >>> read = date_reader("%d.%m.%Y")
+    >>> read("31.1.2024"), read("2024-01-31"), read("31.2.2024")
+    ('2024-01-31', '2024-01-31', '?31.2.2024')
+    """
+    parts = [re.escape(each) if n % 2 == 0 else DIGITS[each] for n, each in enumerate(re.split(r"%(.)", form))]
+    shape = re.compile("".join(parts))
+
+    def read(text: str) -> str:
+        found = shape.fullmatch(text.strip())
+        if found is None:
+            return text if iso(text) is not None else f"?{text}"
+        said = {name: int(digits) for name, digits in found.groupdict().items()}
+        year = said["Y"] if "Y" in said else said["y"] + (1900 if said["y"] >= FIRST_OF_1900 else 2000)
+        try:
+            moment = datetime(year, said["m"], said["d"], said.get("H", 0), said.get("M", 0), said.get("S", 0))
+        except ValueError:
+            return f"?{text}"
+        return moment.isoformat(" ") if said.keys() & {"H", "M", "S"} else moment.date().isoformat()
+
+    return read
 
 
 # ── a record may be several lines ────────────────────────────────────────────────────────────────────────────────
