@@ -137,7 +137,7 @@ MUTANTS = [
                 "discreet.ledger.ledger:Ledger._spend",
                 "        return self._journal.turn(lambda turn: transactions.charge(turn, choices))",
                 (
-                    "        fact = choices[0][0]\n"
+                    "        fact = choices[0][0].charge\n"
                     "        self._journal.turn(lambda turn: turn.find(fact.name or '') or turn.state.admit(fact))\n"
                     "        return self._journal.turn(lambda turn: transactions.charge(turn, choices))"
                 ),

@@ -15,7 +15,7 @@ from discreet.errors import Refusal
 if TYPE_CHECKING:
     from discreet.curator.opening import InspectedTable
 
-__all__ = ["TableDeclaration", "catalogue", "is_declarable", "other_delimiter", "toml"]
+__all__ = ["TableDeclaration", "catalogue", "form_text", "is_declarable", "toml"]
 
 WORDS = {
     "integer": "whole numbers",
@@ -108,27 +108,38 @@ def _table(table: TableDeclaration, *, hints: bool) -> str:
 
 
 def _written(found: InspectedTable) -> list[str]:
-    """Return the `csv` lines of a table whose first lines are not all records by themselves."""
-    if (divides := other_delimiter(found)) is not None:
-        said = (
-            f"# The first line of the file is one name with {divides} in it. If {divides} divides fields, write this,"
+    """Return the `csv` lines of a table that is not written, or not wholly, as CSV files are by default."""
+    lines, seems = [], form_text(found)
+    if found.read_as_seen and seems:
+        lines.append(f"csv = {seems}   # how the file is written")
+    elif seems:
+        lines += ["# The file seems to be written so. If it is, write this, and a line for each column:"]
+        lines += [f"# csv = {seems}"]
+    for name in found.unclear_dates:
+        lines.append(f'# Is the first number of {toml(name)} a day or a month? csv = {{ date = "%d/%m/%Y" }} says it.')
+    if found.broken and (found.read_as_seen or not seems):
+        lines.append(
+            f"# Of the first lines of the file, {found.broken} are no records by themselves, and would be left out."
         )
-        return [said, "# and a line for each column:", f"# csv = {{ delimiter = {divides} }}"]
-    if not found.broken:
-        return []
-    said = f"# Of the first lines of the file, {found.broken} are no records by themselves, and would be left out."
-    if not found.quoted:
-        return [said, '# csv = { delimiter = ";" }   # another delimiter?']
-    more = (
-        "# Texts in quotes that hold line breaks are read so; if there are none, leave it out, and so are those lines:"
-    )
-    return [said, more, "csv = { newlines = true }"]
+        if found.quoted and not seems:
+            lines += [
+                "# Texts in quotes that hold line breaks are read so. If there are none, leave this out:",
+                "csv = { newlines = true }",
+            ]
+        elif not seems:
+            lines.append('# csv = { delimiter = ";" }   # another delimiter?')
+    return lines
 
 
-def other_delimiter(found: InspectedTable) -> str | None:
-    """Return what seems to divide the fields of a file that is read as one column, in quotes as TOML has it."""
-    names = list(found.columns)
-    return next((toml(each) for each in ";\t|" if not found.typed and len(names) == 1 and each in names[0]), None)
+def form_text(found: InspectedTable) -> str:
+    """Return how a CSV file seems to be written, in TOML; nothing if as by default."""
+    form, plain = found.form, type(found.form)()
+    said = {
+        name: list(value) if isinstance(value, tuple) else value
+        for name in ("delimiter", "encoding", "decimal", "date", "null")
+        if (value := getattr(form, name)) != getattr(plain, name)
+    }
+    return toml(said) if said else ""
 
 
 def is_declarable(name: str) -> bool:

@@ -20,8 +20,8 @@ from discreet.cli.catalogue_template import (
     WORDS,
     TableDeclaration,
     catalogue,
+    form_text,
     is_declarable,
-    other_delimiter,
     toml,
 )
 from discreet.core.exact import number
@@ -81,16 +81,15 @@ def _init(options: argparse.Namespace) -> None:
         )
     from discreet.curator.opening import inspect, is_one_table  # noqa: PLC0415
 
-    tables = inspect(data)
+    asked = sys.stdin.isatty() and sys.stdout.isatty() and not options.yes
+    tables = inspect(data, detect=asked or options.unit is not None)
     for each in tables:
-        if (found := other_delimiter(each)) is not None:
-            print(
-                f"{each.name} has one column, and {found} in its name. If {found} divides fields, edit what is written."
-            )
+        if seems := form_text(each):
+            read = "is read as" if each.read_as_seen else "is not read as it seems to be written, which is"
+            print(f"{each.name} {read} csv = {seems}. If that is wrong, edit what is written.")
     if data.is_file() and is_one_table(data):
         tables = [replace(tables[0], name=_simple(tables[0].name))]  # a file goes by any name
     given = _given(tables, options.unit)
-    asked = sys.stdin.isatty() and sys.stdout.isatty() and not options.yes
     name, budget = _simple(data.resolve().stem), BUDGET
     if asked:
         with contextlib.suppress(ImportError):
@@ -148,7 +147,7 @@ def _write(output: Path, text: str) -> None:
 
 def _next(output: Path, tables: list[TableDeclaration], *, asked: bool) -> None:
     place = shlex.quote(str(output))
-    print(f"{output} is written. {'' if asked else 'Edit it first: every line says what it promises. '}")
+    print(f"{output} is written.{'' if asked else ' Edit it first: every line says what it promises.'}")
     if untold := [each.found.name for each in tables if not each.public and each.unit == declarations.UNKNOWN]:
         print(f"It does not say yet whose the rows of {', '.join(untold)} are: write it where it says unit.")
     table = next((each for each in tables if not each.public), tables[0])

@@ -36,15 +36,9 @@ if TYPE_CHECKING:
     import pyarrow
 
 __all__ = [
-    "MAX_LINES",
-    "MAX_RECORD_BYTES",
-    "count_left_out",
-    "date_reader",
-    "header",
-    "read_csv",
-    "split",
+    "MARK", "MAX_LINES", "MAX_RECORD_BYTES", "count_left_out", "date_reader", "header", "read_csv", "split",
     "with_point",
-]
+]  # fmt: skip
 
 MAX_RECORD_BYTES = 1 << 20  # bytes of a record; a longer line is skipped
 MAX_LINES = 1000  # of a record whose quoted fields hold line breaks
