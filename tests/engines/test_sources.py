@@ -996,9 +996,9 @@ columns.note = { }
     (tmp_path / "clinic.toml").write_text(catalogue)
     with dp.Curator.load(tmp_path / "clinic.toml") as one:
         assert one.engine.latest.source.cursor().execute("SELECT note FROM data").fetchall() == [("it's 6\"",), ('"',)]
-    (tmp_path / "clinic.toml").write_text(catalogue.replace("quote", "decimal"))
+    (tmp_path / "clinic.toml").write_text(catalogue.replace("quote", "thousands"))
     with pytest.raises(
-        dp.NotUnderstood, match=r"(?s)`decimal` is not something that csv says.*delimiter, quote, newlines"
+        dp.NotUnderstood, match=r"(?s)`thousands` is not something that csv says.*delimiter, quote, newlines, encoding"
     ):
         dp.Curator.load(tmp_path / "clinic.toml")
 
@@ -1014,7 +1014,7 @@ columns.note = { }
         {"quote": None},
         {"newlines": 1},
         {"newlines": True, "quote": ""},
-        {"encoding": "latin-1"},
+        {"encoding": "utf-16"},
         {"delimiter": 5},
         [";"],
         {"quote": "\0"},

@@ -30,7 +30,7 @@ MUTANTS = [
         [
             Edit(
                 "discreet.engines.duckdb.csv:split",
-                "            return [_text(field) for field in line.split(delimiter)]",
+                "            return [_text(field, form) for field in line.split(delimiter)]",
                 "            raise",
             )
         ],

@@ -257,10 +257,18 @@ def test_a_question_that_takes_too_much_work_is_refused_with_the_same_sentence(
             curator.explain(text)
 
 
-def test_several_questions_share_a_budget(curator: Curator) -> None:
-    many = [filters(100, "age > {n} + " + str(k)) for k in range(40)]
+def test_several_questions_share_a_budget(curator: Curator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once it is used up, the rest of a list is not even compiled."""
+    many, compiled, worked = [filters(100, "age > {n} + " + str(k)) for k in range(80)], list[str](), Curator.worked
+
+    def counted(self: Curator, sql: str, *more: Any) -> Any:
+        compiled.append(sql)
+        return worked(self, sql, *more)
+
+    monkeypatch.setattr(Curator, "worked", counted)
     with pytest.raises(dp.NotAllowed, match="together"):
         curator.explain_many(many)
+    assert 10 < len(compiled) < 60
     curator.explain_many([many[0]] * 40)  # one question
 
 
