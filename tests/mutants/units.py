@@ -112,17 +112,6 @@ MUTANTS = [
         ],
     ),
     Mutant(
-        "equality: a computed number meets whole numbers as they are",
-        [
-            Edit(
-                "discreet.engines.sql.expressions:_whole",
-                'tree.kind == "integer" and not _double(tree, stored)',
-                'tree.kind == "integer"',
-            )
-        ],
-        ["test_equality.py::test_a_computed_number_does_not_join_a_hundred_codes"],
-    ),
-    Mutant(
         "equality: dates beyond the calendar are one person",
         [
             Edit(
