@@ -187,7 +187,7 @@ def split_cost(draft: Draft, wanted: Terms) -> tuple[Fraction, Terms]:
             place=draft.view.place,
         )
     part = wanted.epsilon * BOUND_SHARE / len(wanted_bounds(draft))
-    return part, wanted.share(1 - BOUND_SHARE)
+    return part, wanted.share(1 - BOUND_SHARE, delta=Fraction(1))  # bounds need no δ
 
 
 def affordable(missing: Sequence[Plan], plans: Sequence[Plan], left: Remaining) -> None:

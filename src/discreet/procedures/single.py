@@ -8,10 +8,9 @@ from discreet.answers.explanation import Explanation, PlannedQuestion
 from discreet.errors import NotAllowed
 from discreet.plan.draft import Draft
 from discreet.plan.plan import Plan
-from discreet.plan.pricing import plans_for
 from discreet.plan.terms import Terms
 from discreet.procedures import auto_bounds
-from discreet.procedures.margin import UNKNOWN, ask_within, first_cost, margin_is_met
+from discreet.procedures.margin import ask_within, first_plans, margin_is_met, unknown_text
 from discreet.procedures.procedure import Context, Procedure, buy
 from discreet.procedures.recall import plans_of
 from discreet.procedures.reuse import derive_answer
@@ -60,8 +59,8 @@ def explain(draft: Draft, wanted: Terms, context: Context) -> Explanation:
         part, wanted = auto_bounds.split_cost(draft, wanted)
         remarks = auto_bounds.search_text(draft, part)
     if (sought := wanted.data_dependent_margin(draft)) is not None:
-        remarks = (UNKNOWN,)
-        plans = plans_for(draft, first_cost(context.budget.epsilon, sought), sought.delta)
+        remarks = (unknown_text(sought),)
+        plans = first_plans(draft, sought, context.budget.epsilon)
     else:
         plans = plans_of(draft, wanted, context)
     return explanation_of(draft, plans, wanted, context, remarks)
