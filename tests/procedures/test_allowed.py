@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.support.clinic import clinic
 
 import discreet as dp
 from discreet.ledger.facts import Charge
+from support.clinic import clinic
 
 AVERAGE = "SELECT AVG(cost) AS a FROM visits"
 EMPTY = "SELECT COUNT(*) FILTER (WHERE age > 119) AS n FROM visits"
