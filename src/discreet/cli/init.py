@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.catalogue import declarations
 from discreet.cli.catalogue_template import WORDS, TableDeclaration, catalogue, is_declarable, other_delimiter
+from discreet.cli.terminal import say
 from discreet.core.exact import number
 from discreet.core.loss import Budget
 from discreet.core.values.dates import iso
-from discreet.errors import NotUnderstood, Refusal
+from discreet.errors import NotUnderstood, Refusal, visible
 
 if TYPE_CHECKING:
     from discreet.curator.opening import InspectedTable
@@ -73,7 +74,7 @@ def _init(options: argparse.Namespace) -> None:
     tables = inspect(data)
     for each in tables:
         if (found := other_delimiter(each)) is not None:
-            print(
+            say(
                 f"{each.name} has one column, and {found} in its name. If {found} divides fields, edit what is written."
             )
     if data.is_file() and is_one_table(data):
@@ -86,7 +87,7 @@ def _init(options: argparse.Namespace) -> None:
         try:
             name, declared, budget = _ask_all(data, name, tables)
         except (EOFError, KeyboardInterrupt):
-            print()
+            say()
             raise NotUnderstood(
                 "stopped; nothing was written.", code="nothing-done", instead="start again, or with --yes"
             ) from None
@@ -118,9 +119,9 @@ def _next(output: Path, tables: list[TableDeclaration], *, asked: bool) -> None:
     counted = "*" if table.unit is None else f"DISTINCT {_spelt(table.unit)}"
     question = shlex.quote(f"SELECT COUNT({counted}) FROM {_spelt(table.found.name)}")
     place = shlex.quote(str(output))
-    print(f"{output} is written. {'' if asked else 'Edit it first: every line says what it promises. '}Then:")
-    print(f"  discreet explain {place} {question} --epsilon 0.1")
-    print(f"  discreet ask     {place} {question} --epsilon 0.1")
+    say(f"{output} is written. {'' if asked else 'Edit it first: every line says what it promises. '}Then:")
+    say(f"  discreet explain {place} {question} --epsilon 0.1")
+    say(f"  discreet ask     {place} {question} --epsilon 0.1")
 
 
 def _spelt(name: str) -> str:
@@ -134,12 +135,12 @@ def _spelt(name: str) -> str:
 def _ask_all(data: Path, name: str, tables: list[InspectedTable]) -> tuple[str, list[TableDeclaration], dict[str, str]]:
     sizes = {each.name: len(each.columns) for each in tables}
     said = [f"{each} ({size} column{'s' * (size != 1)})" for each, size in sizes.items()]
-    print(f"{data}: {', '.join(said)}.")
+    say(visible(f"{data}: {', '.join(said)}."))
     if not all(each.typed for each in tables):
         from discreet.curator.opening import INSPECTED  # noqa: PLC0415
 
-        print(f"A CSV file does not say what its columns hold; kinds are guessed from its first {INSPECTED:,} lines.")
-    print(PUBLIC)
+        say(f"A CSV file does not say what its columns hold; kinds are guessed from its first {INSPECTED:,} lines.")
+    say(PUBLIC)
     name = _ask("The name of the data set", name, lambda said: declarations.name(said, "a data set"))
     declared = []
     for found in tables:
@@ -148,7 +149,7 @@ def _ask_all(data: Path, name: str, tables: list[InspectedTable]) -> tuple[str, 
             declared.append(_table(found) if word == "yes" else TableDeclaration(found=found, public=True, columns={}))
     if not declared:
         raise NotUnderstood("no table is declared; nothing was written.", code="nothing-done", instead="say yes to one")
-    print("\nThe budget is for all questions by everybody, for good. ε around 1 protects well, above 10 hardly.")
+    say("\nThe budget is for all questions by everybody, for good. ε around 1 protects well, above 10 hardly.")
     budget = {"epsilon": _ask("Budget ε", BUDGET["epsilon"], lambda said: _checked({"epsilon": said})["epsilon"])}
     if (delta := _ask("Budget δ, or none", BUDGET["delta"], lambda said: _delta(budget, said))) is not None:
         budget["delta"] = delta
@@ -156,7 +157,7 @@ def _ask_all(data: Path, name: str, tables: list[InspectedTable]) -> tuple[str, 
 
 
 def _table(found: InspectedTable) -> TableDeclaration:
-    print(f"\n{found.name}: {', '.join(found.columns)}")
+    say("\n" + visible(f"{found.name}: {', '.join(found.columns)}"))
     unit = _ask(
         "Which column says whose row it is? none: one row is one person", "none", lambda said: _unit(found, said)
     )
@@ -164,7 +165,7 @@ def _table(found: InspectedTable) -> TableDeclaration:
     if unit is not None:
         rows = _ask(f"How many rows of one {unit} count at most", "10", lambda said: _cap(said, "rows_per_unit"))
         groups = _ask("In how many groups of an answer at most", str(rows), lambda said: _cap(said, "groups_per_unit"))
-    print(COLUMNS)
+    say(COLUMNS)
     columns = {}
     for name, kind in found.columns.items():
         if name == unit or not is_declarable(name):
@@ -178,11 +179,11 @@ def _table(found: InspectedTable) -> TableDeclaration:
 def _ask(question: str, default: str, read: Callable[[str], Any]) -> Any:
     """Ask until the answer can be read."""
     while True:
-        said = input(f"{question} [{default}]: ").strip() or default
+        said = input(f"{visible(question, lines=True)} [{default}]: ").strip() or default
         try:
             return read(said)
         except Refusal as refusal:
-            print(f"    Not that: {refusal.reason}\n    {refusal.instead}")
+            say(f"    Not that: {refusal.reason}\n    {refusal.instead}")
 
 
 def _choice(said: str) -> str:

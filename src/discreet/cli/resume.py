@@ -9,6 +9,7 @@ from typing import Any
 
 from discreet.catalogue.toml import read
 from discreet.cli.progress import counting
+from discreet.cli.terminal import say
 from discreet.errors import NotUnderstood
 from discreet.ledger.ledger import Ledger
 
@@ -44,16 +45,16 @@ def _resume(options: argparse.Namespace) -> None:
     with opened as ledger:
         failures = ledger.failures
         for each in failures:
-            print(f"{each}\nrecorded as {each.mechanism}\n")
+            say(f"{each}\nrecorded as {each.mechanism}\n")
         if failures:
-            print(f"{catalogue.name} {'has stopped' if ledger.stopped else 'still answers'} since then.")
+            say(f"{catalogue.name} {'has stopped' if ledger.stopped else 'still answers'} since then.")
         waiting = ledger.waiting
         if waiting:
-            print(f"{waiting} questions were begun too often and never answered: given up, or their processes killed.")
+            say(f"{waiting} questions were begun too often and never answered: given up, or their processes killed.")
         if (failures or waiting) and not options.yes and not _sure():
             raise NotUnderstood("nothing was resumed.", code="nothing-done", instead="say yes, or give --yes")
         resumed = ledger.resume(failures)
-    print(f"{catalogue.name} {'answers again' if resumed else 'has not stopped, so there is nothing to resume'}.")
+    say(f"{catalogue.name} {'answers again' if resumed else 'has not stopped, so there is nothing to resume'}.")
 
 
 def _sure() -> bool:

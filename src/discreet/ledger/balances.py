@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from discreet.core.loss import Budget, Loss, Remaining
-from discreet.errors import BudgetExceeded, LedgerCorrupt, NotYours, Refusal, Stopped
+from discreet.errors import BudgetExceeded, LedgerCorrupt, NotYours, Refusal, Stopped, visible
 from discreet.ledger.entry import START, Entry, Link, Row, follow
 from discreet.ledger.facts import Account, Cap, Charge, Dataset, fact_of
 
@@ -137,7 +137,7 @@ NOTHING = AccountBalance()
 
 def title(account: Account) -> str:
     """Return an account in words."""
-    kind, first, second = account
+    kind, first, second = (visible(each) for each in account)
     return f"{second} on {first}" if kind == "analyst" else f"the family {first}" if kind == "family" else first
 
 
