@@ -65,11 +65,12 @@ class PlannedQuestion:
 
     draft: Draft
     plan: Plan
+    beside: Loss = Loss.ZERO  # the cost of what is bought before it, such as automatic bounds
 
     @property
     def cost(self) -> Loss:
-        """The cost of the plan."""
-        return self.plan.loss
+        """The cost of the plan, and of what is bought before it."""
+        return self.plan.loss if self.beside == Loss.ZERO else self.beside + self.plan.loss
 
     @property
     def key(self) -> str:
@@ -82,7 +83,7 @@ class PlannedQuestion:
         margins = zip(self.draft.titles, alone, together, strict=True)
         plan = self.plan
         return Facts(
-            cost=plan.loss, key=plan.key, unit=plan.unit, neighbours=str(plan.neighbours), protects=self._protects(),
+            cost=self.cost, key=plan.key, unit=plan.unit, neighbours=str(plan.neighbours), protects=self._protects(),
             groups=tuple(self._groups()), caps=tuple(bounds_text(self.draft, self.draft.keys)),
             rows=tuple(self._rows(alone, together)), margins=tuple(margins),
             beside=(*self._margin_lines(confidence), *remarks_text(self.draft, plan, confidence)),

@@ -33,6 +33,7 @@ __all__ = [
     "ask_bounded",
     "bounds_to_use",
     "plan_of",
+    "search_cost",
     "search_text",
     "split_cost",
     "wanted_bounds",
@@ -199,6 +200,13 @@ def affordable(missing: Sequence[Plan], plans: Sequence[Plan], left: Remaining) 
             code="budget-exceeded",
             instead="ask for less, or declare the bounds",
         )
+
+
+def search_cost(draft: Draft, part: Fraction, context: Context) -> Loss:
+    """Return the cost of the bounds that would be bought now: of those that no release is as good as."""
+    paid = context.paid()
+    wanted = [plan_of(draft, column, part) for column in wanted_bounds(draft)]
+    return sum((each.loss for each in bounds_to_use(wanted, paid)[-1] if each not in paid), start=Loss.ZERO)
 
 
 def search_text(draft: Draft, part: Fraction) -> tuple[str, ...]:
