@@ -70,7 +70,7 @@ class PlannedQuestion:
     @property
     def cost(self) -> Loss:
         """The cost of the plan, and of what is bought before it."""
-        return self.plan.loss if self.beside == Loss.ZERO else self.beside + self.plan.loss
+        return self.plan.loss if self.beside == Loss.ZERO else self.beside + self.plan.loss.charged
 
     @property
     def key(self) -> str:

@@ -158,6 +158,11 @@ class Loss:
         """
         return renyi_of_classes(self.classes, order)
 
+    @property
+    def charged(self) -> Loss:
+        """The loss as it is charged: its ε, ρ and event, without the parts that it was added up from."""
+        return Loss.of(self.pure, self.rho, self.event)
+
     def _join(self, other: Loss, by: Callable[[Fraction, Fraction], Fraction]) -> Loss:
         mine, theirs = self.approximate, other.approximate
         return Loss.of(
@@ -338,12 +343,15 @@ class Budget:
         Because  a loss passes when its events fit `events` and one of three accounts has room: Σε <= ε; Σρ converts to
                  ε at (1 - η)(δ - events); or the divergence of one order, fixed with the budget, converts to ε at
                  η(δ - events), where η is RENYI_SHARE. All three sums only grow, so a transcript that ends within an
-                 account was within it at every step, and is as likely as with a curator that stops when that account is
-                 used up: a filter for one statement alone. Outside the events, and divided by the account that they end
+                 account was within it at every step, and is as likely as with a curator that refuses what has no room
+                 in that account: a filter for one statement alone (what a curator refuses for want of room in any
+                 account, the filter refuses, too). Outside the events, and divided by the first account that they end
                  within, transcripts have hockey-stick masses at ε of at most 0, (1 - η)(δ - events) and η(δ - events),
                  by the filters for pure losses, for zCDP and for a fixed Rényi order (Feldman and Zrnic 2021;
-                 Whitehouse, Ramdas, Rogers and Wu 2023). The `approximate` statement takes no part: switching to it on
-                 some transcripts would add its δ again.
+                 Whitehouse, Ramdas, Rogers and Wu 2023); the order may not depend on answers, and follows from the
+                 budget. The events add up to `events` once, and not once for each account: a transcript is divided off
+                 by the first of them, before it is divided by accounts. The `approximate` statement takes no part:
+                 switching to it on some transcripts would add its δ again.
         """
         if not isinstance(spent, Loss):
             raise NotUnderstood(

@@ -193,8 +193,8 @@ def split_cost(draft: Draft, wanted: Terms) -> tuple[Fraction, Terms]:
 
 def affordable(missing: Sequence[Plan], plans: Sequence[Plan], left: Remaining) -> None:
     """Refuse before a bound is bought if there is no room for the question that needs it."""
-    bounds = [each.loss for each in missing]
-    if bounds and not any(sum(bounds, plan.loss) in left for plan in plans):
+    bounds = [each.loss.charged for each in missing]
+    if bounds and not any(sum(bounds, plan.loss.charged) in left for plan in plans):
         raise BudgetExceeded(
             f"the budget has no room for finding the bounds and for the question: {left} is left.",
             code="budget-exceeded",
@@ -206,7 +206,7 @@ def search_cost(draft: Draft, part: Fraction, context: Context) -> Loss:
     """Return the cost of the bounds that would be bought now: of those that no release is as good as."""
     paid = context.paid()
     wanted = [plan_of(draft, column, part) for column in wanted_bounds(draft)]
-    return sum((each.loss for each in bounds_to_use(wanted, paid)[-1] if each not in paid), start=Loss.ZERO)
+    return sum((each.loss.charged for each in bounds_to_use(wanted, paid)[-1] if each not in paid), start=Loss.ZERO)
 
 
 def search_text(draft: Draft, part: Fraction) -> tuple[str, ...]:

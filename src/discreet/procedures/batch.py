@@ -177,7 +177,7 @@ def explain_drafts(
     def bought(one: Explanation) -> Explanation:
         nonlocal spent
         if one.origin.key not in seen and one.plan not in paid:
-            spent = spent + one.cost
+            spent = spent + one.cost.charged
         seen.add(one.origin.key)
         return one
 
@@ -332,7 +332,7 @@ def _room(parts: Sequence[tuple[Plan, ...]], earlier: Past, left: Remaining | No
     """Refuse parts that do not fit as a whole, each by the first of its plans that fits after those before it."""
     spent = Loss.ZERO
     for plans in parts if left is not None else ():
-        costs = (spent if each in earlier else spent + each.loss for each in plans)
+        costs = (spent if each in earlier else spent + each.loss.charged for each in plans)
         found = next((each for each in costs if left is not None and each in left), None)
         if found is None:
             raise over_budget(sum((each[0].loss for each in parts if each[0] not in earlier), start=Loss.ZERO), left)

@@ -76,11 +76,11 @@ def explanation_of(
     `beside`, and its margins.
     """
     left = context.left()
-    plan = next((each for each in plans if before + beside + each.loss in left), plans[0])
+    plan = next((each for each in plans if before + beside + each.loss.charged in left), plans[0])
     context.check(plan)
     remarks += context.snapshot.remarks(plan)
     if plan.loss.pure is None:
         remarks += (GAUSSIAN,)
     planned, sql = PlannedQuestion(draft.measured(plan.measures), plan, beside), context.snapshot.sql(plan)
-    cost, fits = planned.cost, before + planned.cost in left
+    cost, fits = planned.cost, before + beside + plan.loss.charged in left
     return Explanation(planned, wanted.confidence, left_text(left, cost), sql, fits, remarks)
