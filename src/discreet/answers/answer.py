@@ -116,10 +116,6 @@ class Answer(Frame):
         """
         return self.bill.receipt
 
-    def with_left(self, left: Remaining) -> Answer:
-        """Return the answer, with what is left after all that was bought with it."""
-        return replace(self, bill=replace(self.bill, left=left))
-
     @property
     def left(self) -> Remaining:
         """The remaining budget of the analyst after the question."""

@@ -18,9 +18,10 @@ __all__ = ["add"]
 MORE = """\
 When the engine fails on a question that is paid for (an error, too much time or memory), the data set answers no new
 question, to anybody, until this command is run: that it failed may depend on somebody in the data, and is all that is
-ever told of it. Answers that were kept stay available. This shows what was asked and what the engine said, which may
-quote people, so keep it to yourself; then it asks whether to go on. What failed may then be asked again for nothing.
-It reads the catalogue and the ledger, not the data.
+ever told of it. With failures = 3 in the catalogue that is so from the third failure within a day on. Answers that were
+kept stay available. This shows what was asked and what the engine said, which may quote people, so keep it to yourself;
+then it asks whether to go on. Only what was shown is resumed: if another question fails meanwhile, look again. What
+failed may then be asked again for nothing. It reads the catalogue and the ledger, not the data.
 """
 
 

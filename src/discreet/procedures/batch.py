@@ -137,7 +137,8 @@ def ask_drafts(
             answers[n] = yield from ask(*asked[n], own, context)
             left = answers[n].left
     assert left is not None
-    return [answers[n].with_left(left).remarked(*found.remarks(n)) for n in range(len(answers))]
+    after = {n: replace(each, bill=replace(each.bill, left=left)) for n, each in answers.items()}
+    return [after[n].remarked(*found.remarks(n)) for n in range(len(after))]
 
 
 def explain_many(asked: Questions, wanted: Terms, context: Context) -> Explanations:
