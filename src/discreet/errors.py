@@ -17,11 +17,13 @@ A refusal depends on types, shapes and public parameters only. No message here e
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 __all__ = [
     "CODES",
     "FAILED",
+    "UNSEEN",
     "Broken",
     "BudgetExceeded",
     "Failure",
@@ -33,6 +35,7 @@ __all__ = [
     "Place",
     "Refusal",
     "Stopped",
+    "visible",
 ]
 
 FAILED = (
@@ -148,6 +151,33 @@ CODES = {  # programs recognise a refusal by its code, which stays the same whil
 }
 
 
+# What a terminal acts on and does not show: controls (C0, C1), lone surrogates, ends of lines and paragraphs, and what
+# turns the direction of writing or takes no room. What joins letters (ZWNJ, ZWJ) is part of writing, and stays.
+UNSEEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f]"
+)
+ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def visible(text: str, *, lines: bool = False) -> str:
+    """Return a text with every letter that a terminal would act on, and not show, written as Python writes it: \\x1b.
+
+    With `lines`, ends of lines stay. Values, names and messages of others are shown so: what they hold can neither move
+    the cursor nor turn the text around nor look like a line of ours.
+    """
+
+    def escaped(found: re.Match[str]) -> str:
+        letter = found.group()
+        if lines and letter == "\n":
+            return letter
+        code = ord(letter)
+        wide = f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"
+        return ESCAPES.get(letter, wide)
+
+    return UNSEEN.sub(escaped, text)
+
+
 @dataclass(frozen=True)
 class Place:
     """A span of characters of a text: from `start` up to, not including, `end`."""
@@ -164,7 +194,7 @@ class Place:
         left, right = self.start - first, max(self.start - first + 1, min(self.end - first, len(line)))
         cut = max(0, min(left - 20, len(line) - WIDEST))
         shown = ("…" if cut else "") + line[cut : cut + WIDEST] + ("…" if len(line) > cut + WIDEST else "")
-        shown = "".join(letter if letter.isprintable() else " " for letter in shown)
+        shown = "".join(letter if letter.isprintable() and not UNSEEN.match(letter) else " " for letter in shown)
         arrow = "^" * max(1, min(right, cut + WIDEST) - left)
         return f"{shown}\n  {' ' * (left - cut + (1 if cut else 0))}{arrow}   {remark}"
 
@@ -177,7 +207,8 @@ class Refusal(Exception):
         self.code = code
         self.instead = instead
         self.place = place
-        super().__init__(f"refused: {reason}\n  {place.pointed(instead) if place and place.text else instead}")
+        way = visible(instead)
+        super().__init__(f"refused: {visible(reason)}\n  {place.pointed(way) if place and place.text else way}")
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         return _again, (type(self), self.reason, self.code, self.instead, self.place)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -311,6 +312,81 @@ def test_the_three_accounts_together_keep_the_promise() -> None:
     assert worst(lambda spent: spent in budget, 2.0, ("0.5", "0.25")) <= 0.04
     assert worst(three, 2.0, ("0.5", "0.25")) <= 0.04
     assert worst(lambda spent: spent.rho <= 4 * budget.rho, 2.0, ("0.5", "0.25")) > 0.04
+
+
+def odds(steps: dict[int, float]) -> list[tuple[int, float]]:
+    """The outcomes of a mechanism on one data set, by their log likelihood ratio in steps of 1/20, and how likely each
+    is. They mirror each other, so the other data set gives the same law with the signs turned."""
+    whole = sum(weight * (1 + math.exp(-gain / 20)) for gain, weight in steps.items())
+    up = {gain: weight / whole for gain, weight in steps.items()}
+    return [*up.items(), *((-gain, weight * math.exp(-gain / 20)) for gain, weight in up.items())]
+
+
+def rho_of(law: list[tuple[int, float]]) -> Fraction:
+    """The least ρ of zCDP, by its definition: the largest divergence of an order by the order; a little more."""
+
+    def divergence(order: float) -> float:
+        logs = [math.log(p) + (order - 1) * gain / 20 for gain, p in law]
+        return (max(logs) + math.log(math.fsum(math.exp(each - max(logs)) for each in logs))) / (order - 1)
+
+    orders = [1 + 10 ** (n / 500 - 4) for n in range(4000)]
+    return Fraction(math.ceil(1.001e6 * max(divergence(each) / each for each in orders)), 10**6)
+
+
+Offer = tuple[Loss, list[tuple[int, float]]]
+
+
+def hockey_stick(inside: Callable[[Loss], bool], offers: list[Offer], epsilon: float) -> float:
+    """The largest hockey-stick mass over all strategies that choose among offers, or stop, by what came so far."""
+
+    @cache
+    def admitted(used: tuple[int, ...]) -> bool:
+        return inside(sum((n * loss for n, (loss, _) in zip(used, offers, strict=True)), start=Loss.ZERO))
+
+    @cache
+    def best(used: tuple[int, ...], gain: int) -> float:
+        ways = [max(0.0, 1 - math.exp(epsilon - gain / 20))]
+        for at, (_, law) in enumerate(offers):
+            more = tuple(n + (place == at) for place, n in enumerate(used))
+            if admitted(more):
+                ways.append(math.fsum(p * best(more, gain + step) for step, p in law))
+        return max(ways)
+
+    return best((0,) * len(offers), 0)
+
+
+RESPONSES: list[Offer] = [(Loss(pure="0.25"), odds({5: 1})), (Loss(pure="0.5"), odds({10: 1}))]
+# almost nothing, and seldom very much: only ρ is said of them, as of Gaussian noise
+TAILS: list[Offer] = [(Loss(rho=rho_of(law)), law) for law in (odds({1: 1, 20: 0.0005}), odds({2: 1, 30: 0.003}))]
+
+
+@pytest.mark.parametrize("offers", [RESPONSES, [RESPONSES[0], TAILS[1]], [RESPONSES[1], TAILS[0]], TAILS,
+                                    [RESPONSES[1], *TAILS]])  # fmt: skip
+def test_each_account_keeps_its_part_of_the_promise(offers: list[Offer]) -> None:
+    """With mechanisms that have no ε beside those that have one: 0 of δ for ε, (1 - η)δ for ρ, ηδ for one order."""
+    budget = Budget(epsilon=2, delta="0.04", events=0)
+    delta, share = 0.04, float(RENYI_SHARE)
+    pure = hockey_stick(lambda spent: spent.pure is not None and spent.pure <= 2, offers, 2.0)
+    assert pure <= 1e-12
+    assert hockey_stick(lambda spent: spent.rho <= budget.rho, offers, 2.0) <= delta * (1 - share)
+    for order in (8, 16, 32, budget.order):
+        capacity = renyi_of(budget.epsilon, budget.converted * RENYI_SHARE, order)
+        third = lambda spent, order=order, capacity=capacity: spent.renyi(order) <= capacity  # noqa: E731
+        assert hockey_stick(third, offers, 2.0) <= delta * share
+        assert hockey_stick(lambda spent, third=third: spent in budget or third(spent), offers, 2.0) <= delta
+
+
+def test_an_order_that_is_not_converted_breaks_the_promise() -> None:
+    offers = [RESPONSES[0], TAILS[0]]
+    assert hockey_stick(lambda spent: spent.renyi(8) <= 2, offers, 2.0) > 0.04 * float(RENYI_SHARE)
+
+
+@given(losses, st.integers(1, 12))
+def test_a_loss_as_it_is_charged_says_no_less(loss: Loss, power: int) -> None:
+    both = loss + LAPLACE + Loss(rho="0.01")
+    charged = both.charged
+    assert (charged.pure, charged.rho, charged.event) == (both.pure, both.rho, both.event)
+    assert charged.renyi(2**power) >= both.renyi(2**power)
 
 
 def test_losses_do_what_hands_expect() -> None:

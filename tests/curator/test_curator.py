@@ -343,7 +343,7 @@ def test_within_asks_until_a_relative_margin_is_reached(tmp_path: Path) -> None:
     assert list(again) == list(answer)
     allowed = asked.ask("SELECT AVG(age) FROM visits", within="0.001%", epsilon="1.5")
     assert "not reached: it would cost more than was allowed" in repr(allowed)
-    assert allowed.cost.epsilon() <= Fraction(5, 2)
+    assert allowed.cost.epsilon() <= Fraction(3, 2)
     poor = clinic(tmp_path, budget=dp.Budget(epsilon=1), ledger=tmp_path / "poor.ledger")
     assert "more than is left" in repr(poor.ask("SELECT AVG(age) FROM visits", within="0.001%"))
 

@@ -92,7 +92,7 @@ def test_with_a_key_the_data_opens_only_where_the_answer_is_kept() -> None:
     with pytest.raises(dp.Broken, match=FAILED):
         ledger.answer(receipt, lambda: receipt.use(TENTH) and bytes(1 // 0))
     assert receipt.used
-    assert ledger.resume()
+    assert ledger.resume(ledger.failures)
     assert answer(ledger, ledger.spend(TENTH, key="q"), b"42") == b"42"
     assert ledger.left.pure == Fraction(9, 10)
 

@@ -61,7 +61,7 @@ MUTANTS = [
     ),
     Mutant(
         "rounds: each of both for the whole cost",
-        [Edit("discreet.procedures.rounds:ask_staged", "wanted.share(1 - part)", "wanted")],
+        [Edit("discreet.procedures.rounds:_rounds", "wanted.share(1 - part)", "wanted")],
         ["test_rounds.py::test_both_rounds_cost_what_was_said_and_again_nothing"],
     ),
     Mutant(
@@ -69,10 +69,41 @@ MUTANTS = [
         [
             Edit(
                 "discreet.procedures.rounds:ask_staged",
-                "divide_batch(question.inner, wanted, context.paid(), context.left())",
-                "divide_batch(question.inner, wanted, context.paid(), None)",
+                "room_for(rounds, context.paid(), context.left())",
+                "room_for(rounds[:1], context.paid(), context.left())",
             )
         ],
         ["test_rounds.py::test_nothing_is_bought_without_room_for_both"],
+    ),
+    Mutant(
+        "bills: what is left before the last purchase",
+        [Edit("discreet.procedures.batch:ask_drafts", "            left = answers[n].left\n", "")],
+        ["test_bills.py::test_many_questions_say_what_is_left_after_all_of_them"],
+    ),
+    Mutant(
+        "bills: automatic bounds are explained as free",
+        [Edit("discreet.answers.explanation:PlannedQuestion.cost", "self.beside == Loss.ZERO", "True")],
+        ["test_bills.py::test_what_is_explained_is_charged"],
+    ),
+    Mutant(
+        "bills: what is left of several budgets is one account of all",
+        [
+            Edit(
+                "discreet.core.loss:Remaining.__contains__",
+                "        if self.parts is not None:\n            return all(loss in each for each in self.parts)\n",
+                "",
+            )
+        ],
+        ["test_left.py::test_what_is_said_to_be_left_can_be_bought_and_no_more"],
+    ),
+    Mutant(
+        "within: each purchase is held below what was allowed",
+        [Edit("discreet.procedures.margin:ask_within", "wanted.most - sum(bought)", "wanted.most")],
+        ["test_allowed.py::test_all_purchases_together_cost_at_most_what_was_allowed"],
+    ),
+    Mutant(
+        "within: each purchase names groups for all of delta",
+        [Edit("discreet.procedures.margin:_plans", "wanted.delta / 2**purchase", "wanted.delta")],
+        ["test_allowed.py::test_names_of_private_groups_cost_at_most_the_delta_that_was_allowed"],
     ),
 ]

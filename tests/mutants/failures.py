@@ -96,6 +96,33 @@ MUTANTS = [
         ["test_breaker.py::test_a_question_is_begun_again_so_often_and_no_more"],
     ),
     Mutant(
+        "breaker: resuming gives the failures of the day back",
+        [
+            Edit(
+                "discreet.ledger.balances:State.resume",
+                "        self.failures.pop(dataset, None)",
+                "        self.failures.pop(dataset, None), self.failed_at.pop(dataset, None)",
+            )
+        ],
+        ["test_breaker.py::test_resuming_gives_no_failure_of_the_day_back"],
+    ),
+    Mutant(
+        "breaker: failures of all days count",
+        [Edit("discreet.ledger.balances:State.failures_of_a_day", "< DAY", "< 1000 * DAY")],
+        ["test_breaker.py::test_failures_of_other_days_do_not_count"],
+    ),
+    Mutant(
+        "breaker: as many failures as were shown are resumed",
+        [
+            Edit(
+                "discreet.ledger.transactions:resume",
+                "    if not failed <= seen:\n",
+                "    if len(failed) > len(seen):\n",
+            )
+        ],
+        ["test_breaker.py::test_a_failure_that_took_the_place_of_one_that_was_seen_is_not_resumed"],
+    ),
+    Mutant(
         "breaker: plans are tried on the data",
         [
             Edit("discreet.engines.duckdb.snapshot:_check", "cursor = source.empty()", "cursor = source.cursor()"),

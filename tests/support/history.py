@@ -372,7 +372,7 @@ def _register(place: Path) -> None:
         keep(ledger, ledger.spend(NOISE, key="crashed", version="2026"))
         fail(ledger, "failed")
         fail(ledger, "failed as well")
-        ledger.resume()
+        ledger.resume(ledger.failures)
         keep(ledger, ledger.spend(NOISE, key="failed", version="2026"))
         ledger.spend(NOISE, key="open", version="2026")  # and never answered
         with suppress(dp.Stopped):  # nor this, until its owner says so

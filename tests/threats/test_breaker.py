@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import discreet as dp
+from discreet.cli import resume as resuming
 from discreet.cli.command import main
 from discreet.engines.duckdb import snapshot
 from discreet.engines.duckdb.snapshot import DuckDBSnapshot, Statements
 from discreet.errors import FAILED, Interrupted
-from discreet.ledger import balances
+from discreet.ledger import balances, journal
 from discreet.ledger.facts import Failed, Kept, Resumed
 from discreet.ledger.ledger import Ledger
 from discreet.plan.plan import Plan
@@ -98,7 +100,7 @@ def test_one_failure_stops_all_new_questions_until_the_owner_resumes(tmp_path: P
         assert curator.ask(COUNT, reuse=True)["n"] == before["n"]
         assert curator.explain(SUM, epsilon=1).fits
         assert curator.ledger.stopped
-        assert curator.resume()
+        assert curator.ledger.resume(curator.failures)
         assert not curator.ledger.stopped
         assert not curator.resume()
         tried = curator.ask(SUM, epsilon=1)
@@ -128,7 +130,7 @@ def test_memory_and_time_are_failures(tmp_path: Path, kind: str, monkeypatch: py
     monkeypatch.undo()
     with dp.Curator.load(path) as curator:
         refusal(curator, SUM, epsilon="1e-9")  # a new process, with enough of both: it is the owner's to say
-        assert curator.resume()
+        assert curator.ledger.resume(curator.failures)
         assert curator.ask(SUM, epsilon="1e-9").cost == dp.Loss.ZERO
 
 
@@ -216,7 +218,7 @@ def test_two_processes_that_share_a_ledger(where: str, tmp_path: Path, marks: Pa
         assert curator.ask(COUNT, epsilon=1).cost == dp.Loss.ZERO
         if failed_here:
             assert other() == ["free", "Stopped", "Stopped"]
-        assert curator.resume()
+        assert curator.ledger.resume(curator.failures)
         assert curator.ask(SUM, epsilon=1).cost == dp.Loss.ZERO
         assert curator.ledger.verify()
 
@@ -295,7 +297,7 @@ def test_several_failures_where_the_catalogue_allows_them(tmp_path: Path) -> Non
                 curator.ask(f"{COUNT} WHERE age > {n}", epsilon=1)
         assert [entry.fact.left for entry in curator.ledger if isinstance(entry.fact, Failed)] == [2, 1, 0]
         refusal(curator, COUNT)
-        assert curator.resume()
+        assert curator.ledger.resume(curator.failures)
         assert all(curator.ask(f"{SUM} WHERE cost > {n}", epsilon=1).cost == dp.Loss.ZERO for n in range(3))
     for wrong in ("0", '"many"', "-1", "1.5"):
         with pytest.raises(dp.NotUnderstood, match="failures"):
@@ -650,6 +652,135 @@ def test_a_failure_that_the_owner_has_not_seen_is_not_resumed(tmp_path: Path) ->
         with pytest.raises(dp.NotAllowed, match="not shown"):
             curator.ledger.resume(seen[0])
         assert curator.ledger.resume(seen[1])
+
+
+def test_a_failure_that_took_the_place_of_one_that_was_seen_is_not_resumed(tmp_path: Path) -> None:
+    """One was shown; while its owner looks, another process resumes, and another question fails: there is one again."""
+    path = catalogue(tmp_path)
+    with dp.Curator.load(path) as curator, dp.Curator.load(path) as other:
+        broken(curator, f"{SUM} WHERE cost > 1", tmp_path)
+        seen = curator.failures
+        assert other.ledger.resume(other.failures)
+        broken(other, f"{SUM} WHERE cost > 2", tmp_path)
+        assert len(seen) == len(other.failures) == 1
+        for act in (lambda: curator.ledger.resume(seen), curator.resume):
+            with pytest.raises(dp.NotAllowed, match="not shown yet"):
+                act()
+        assert other.ledger.stopped
+        assert curator.failures != seen
+        assert curator.resume()
+        assert not other.ledger.stopped
+
+
+def test_in_python_only_what_was_shown_is_resumed(tmp_path: Path) -> None:
+    path = catalogue(tmp_path, more="failures = 5")
+    with dp.Curator.load(path) as curator:
+        assert not curator.resume()  # there is nothing
+        broken(curator, f"{SUM} WHERE cost > 1", tmp_path)
+        with pytest.raises(dp.NotAllowed, match="not shown yet") as no:
+            curator.resume()
+        assert "clinic.failures" in str(no.value)
+        assert len(curator.failures) == 1
+        broken(curator, f"{SUM} WHERE cost > 2", tmp_path)
+        with pytest.raises(dp.NotAllowed, match="not shown yet"):
+            curator.resume()
+        assert len(curator.failures) == 2
+        with dp.Curator.load(path) as other, pytest.raises(dp.NotAllowed, match="not shown yet"):
+            other.resume()  # what was shown here was not shown there
+        assert curator.resume()
+        assert not curator.resume()
+
+
+def test_the_command_resumes_what_it_has_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = catalogue(tmp_path)
+    with dp.Curator.load(path) as curator:
+        broken(curator, f"{SUM} WHERE cost > 1", tmp_path)
+
+        def slowly() -> bool:
+            curator.ledger.resume(curator.failures)
+            broken(curator, f"{SUM} WHERE cost > 2", tmp_path)
+            return True
+
+        monkeypatch.setattr(resuming, "_sure", slowly)
+        assert main(["resume", str(path)]) == 2
+        assert "not shown yet" in capsys.readouterr().err
+        assert curator.ledger.stopped
+        assert main(["resume", str(path), "--yes"]) == 0
+        assert not curator.ledger.stopped
+
+
+# ── so many in a day ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Clock:
+    """The clock of the ledger, which a test sets."""
+
+    hours = 0.0
+
+    @classmethod
+    def now(cls, zone: Any) -> datetime:
+        return datetime(2026, 1, 1, tzinfo=zone) + timedelta(hours=cls.hours)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> type[Clock]:
+    monkeypatch.setattr(Clock, "hours", 0.0)
+    monkeypatch.setattr(journal, "datetime", Clock)
+    return Clock
+
+
+def broken(curator: dp.Curator, sql: str, folder: Path) -> None:
+    with harmed(folder / "data.parquet"), pytest.raises(dp.Broken):
+        curator.ask(sql, epsilon="0.1")
+
+
+def test_failures_of_other_days_do_not_count(tmp_path: Path, clock: type[Clock]) -> None:
+    """Three within any 24 hours, not three for ever."""
+    with dp.Curator.load(catalogue(tmp_path, more="failures = 3")) as curator:
+        # each with the number of failures within the day before it, itself included
+        within = {0: 1, 1: 2, 24: 2, 24.5: 3, 25.5: 3, 48.1: 3, 48.4: 4, 75: 1}
+        for n, (hour, many) in enumerate(within.items()):
+            clock.hours = hour
+            broken(curator, f"{SUM} WHERE cost > {n}", tmp_path)
+            assert curator.ledger.stopped == (many >= 3), hour
+            if many >= 3:
+                assert curator.ledger.resume(curator.failures)
+        curator.ledger.verify()
+
+
+def test_resuming_gives_no_failure_of_the_day_back(tmp_path: Path, clock: type[Clock]) -> None:
+    with dp.Curator.load(catalogue(tmp_path, more="failures = 2")) as curator:
+        stopped = []
+        for n in range(5):
+            clock.hours += 1
+            broken(curator, f"{SUM} WHERE cost > {n}", tmp_path)
+            stopped.append(curator.ledger.stopped)
+            curator.ledger.resume(curator.failures)
+        assert stopped == [False, True, True, True, True]
+
+
+def test_a_stopped_data_set_stays_stopped_the_day_after(tmp_path: Path, clock: type[Clock]) -> None:
+    with dp.Curator.load(catalogue(tmp_path)) as curator:
+        broken(curator, SUM, tmp_path)
+        clock.hours = 1000
+        refusal(curator, COUNT)
+
+
+def test_a_clock_that_is_set_back_gives_no_failure_back(tmp_path: Path, clock: type[Clock]) -> None:
+    path = catalogue(tmp_path, more="failures = 3")
+    clock.hours = 1000
+    with dp.Curator.load(path) as curator:
+        broken(curator, f"{SUM} WHERE cost > 1", tmp_path)
+        clock.hours = 0
+        broken(curator, f"{SUM} WHERE cost > 2", tmp_path)
+    with dp.Curator.load(path) as curator:  # as it is read again
+        clock.hours = 500
+        broken(curator, f"{SUM} WHERE cost > 3", tmp_path)
+        assert not curator.ledger.stopped  # the one of hour 0 is long ago
+        broken(curator, f"{SUM} WHERE cost > 4", tmp_path)
+        assert curator.ledger.stopped
 
 
 # ── memory and threads ───────────────────────────────────────────────────────────────────────────────────────────

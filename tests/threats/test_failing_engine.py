@@ -279,7 +279,7 @@ def transcript(folder: Path, way: Way, how: str = "ask") -> Transcript:
             reopened, said = done([*FREE, *WANTED, BEYOND], held), [str(each.said) for each in held.failures]
         read = ran[first:]
     with opened(path) as held:
-        held.resume()
+        held.ledger.resume(held.failures)
         resumed, settled = (done([FAILURE[how], *FREE, *WANTED, BEYOND], held) for _ in range(2))
         paid, verified = charged(held), _verified(held.ledger)
     return Transcript(before, failure, free, wanted, free_again, reopened, resumed, settled, read, said, paid, verified)

@@ -173,7 +173,7 @@ def test_02_if_an_engine_fails_all_the_same(
                 curator.ask(COUNT, epsilon=1)
             assert str(no.value) == FAILED
             assert curator.left.pure == h.BUDGET.epsilon - 1
-        assert curator.resume()
+        assert curator.ledger.resume(curator.failures)
         assert curator.ask(COUNT, epsilon=1).cost == dp.Loss.ZERO
         assert curator.left.pure == h.BUDGET.epsilon - 1
 

@@ -96,7 +96,7 @@ def test_09_nor_when_time_is_up(clinic: h.Clinic, monkeypatch: pytest.MonkeyPatc
         monkeypatch.setattr(DuckDBSnapshot, "seconds", 60.0)
         with pytest.raises(dp.Stopped):  # it is no loop of the analyst's
             curator.ask(COUNT, epsilon=1)
-        assert curator.resume()
+        assert curator.ledger.resume(curator.failures)
         assert curator.ask(COUNT, epsilon=1).cost == dp.Loss.ZERO
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.answers.frame import Frame, key_text, number_text, shown_rows
 from discreet.core.loss import Loss, Remaining
 from discreet.core.text import show, table
+from discreet.errors import visible
 from discreet.kernel.plan import Key
 from discreet.plan.draft import Draft
 from discreet.plan.plan import Plan
@@ -31,22 +32,26 @@ def text(answer: Answer) -> str:
     shown = [[cell(row) for row in rows] for cell in _columns(answer, margins)]
     right = [name for name, kind in zip(answer.columns, answer.kinds, strict=True) if kind in ("integer", "real")]
     lines = table(answer.columns, zip(*shown, strict=True), right=",".join(right))
-    return "\n".join([lines, "", *_remarks(answer, margins)])
+    return "\n".join([lines, "", *map(visible, _remarks(answer, margins))])
 
 
 def page(answer: Answer) -> str:
     """Return the answer as HTML."""
     margins, rows = answer.margin(), range(min(len(answer), MAX_NOTEBOOK_ROWS))
     cells = [[cell(index) for index in rows] for cell in _columns(answer, margins)]
-    heads = "".join(f"<th>{html.escape(name)}</th>" for name in answer.columns)
+    heads = "".join(f"<th>{_html(name)}</th>" for name in answer.columns)
     body = "".join(f"<tr>{_row(row)}</tr>" for row in zip(*cells, strict=True))
-    notes = "<br>".join(html.escape(line) for line in _remarks(answer, margins))
+    notes = "<br>".join(map(_html, _remarks(answer, margins)))
     more = f"<p>The first {MAX_NOTEBOOK_ROWS} of {len(answer):,} rows.</p>" if len(answer) > MAX_NOTEBOOK_ROWS else ""
     return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{more}<p><small>{notes}</small></p>"
 
 
 def _row(cells: Iterable[str]) -> str:
-    return "".join(f"<td>{html.escape(each)}</td>" for each in cells)
+    return "".join(f"<td>{_html(each)}</td>" for each in cells)
+
+
+def _html(said: str) -> str:
+    return html.escape(visible(said))
 
 
 def _columns(answer: Answer, margins: Frame) -> list[Any]:

@@ -15,7 +15,7 @@ from discreet.core.exact import probability
 from discreet.core.loss import Loss
 from discreet.core.once import once
 from discreet.core.text import show, table
-from discreet.errors import NotAllowed, NotUnderstood
+from discreet.errors import NotAllowed, NotUnderstood, visible
 from discreet.plan.draft import Draft
 from discreet.plan.estimates.estimator import share_of
 from discreet.plan.plan import Plan
@@ -65,11 +65,12 @@ class PlannedQuestion:
 
     draft: Draft
     plan: Plan
+    beside: Loss = Loss.ZERO  # the cost of what is bought before it, such as automatic bounds
 
     @property
     def cost(self) -> Loss:
-        """The cost of the plan."""
-        return self.plan.loss
+        """The cost of the plan, and of what is bought before it."""
+        return self.plan.loss if self.beside == Loss.ZERO else self.beside + self.plan.loss.charged
 
     @property
     def key(self) -> str:
@@ -82,7 +83,7 @@ class PlannedQuestion:
         margins = zip(self.draft.titles, alone, together, strict=True)
         plan = self.plan
         return Facts(
-            cost=plan.loss, key=plan.key, unit=plan.unit, neighbours=str(plan.neighbours), protects=self._protects(),
+            cost=self.cost, key=plan.key, unit=plan.unit, neighbours=str(plan.neighbours), protects=self._protects(),
             groups=tuple(self._groups()), caps=tuple(bounds_text(self.draft, self.draft.keys)),
             rows=tuple(self._rows(alone, together)), margins=tuple(margins),
             beside=(*self._margin_lines(confidence), *remarks_text(self.draft, plan, confidence)),
@@ -211,17 +212,15 @@ class Explanation:
 
     def __str__(self) -> str:
         lines = [
-            self.protects,
+            visible(self.protects),
             _cost_text(self.cost, self.left, self.fits, "this question does"),
-            *self.facts.groups,
-            *self.facts.caps,
-            *self.remarks,
+            *map(visible, (*self.facts.groups, *self.facts.caps, *self.remarks)),
             "",
             self._numbers(),
-            *self.facts.beside,
+            *map(visible, self.facts.beside),
             "",
             "The engine would run:",
-            *("  " + line for line in self.sql.split("\n")),
+            *("  " + visible(line) for line in self.sql.split("\n")),
         ]
         return "\n".join(lines)
 
@@ -322,17 +321,16 @@ class Explanations(Sequence[Explanation]):
         beside = dict.fromkeys(line for one in self.each for line in one.facts.beside)
         statements = dict.fromkeys(one.sql for one in self.each)
         lines = [
-            first.protects,
+            visible(first.protects),
             f"{len(self)} questions{':' if mixed else ','} {way}. "
             + _cost_text(self.cost, self.left, self.fits, "these do"),
-            *self.remarks,
-            *said,
+            *map(visible, (*self.remarks, *said)),
             "",
             table(["question", "number", "clamped to", "noise", first.confidence_text], rows),
-            *beside,
+            *map(visible, beside),
             "",
             "The engine would run:",
-            *("  " + line for line in ";\n".join(statements).split("\n")),
+            *("  " + visible(line) for line in ";\n".join(statements).split("\n")),
         ]
         return "\n".join(lines)
 

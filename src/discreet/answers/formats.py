@@ -2,34 +2,66 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
+import re
 from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from discreet.answers.display import left_text
 from discreet.core.loss import Loss
+from discreet.errors import UNSEEN
 
 if TYPE_CHECKING:
     from discreet.answers.answer import Answer
     from discreet.answers.explanation import Explanation, Explanations
     from discreet.answers.frame import Frame
 
-__all__ = ["answer_csv", "answer_json", "answer_stream", "explanation_json", "loss_json", "rows_csv", "with_margins"]
+__all__ = [
+    "answer_csv",
+    "answer_json",
+    "answer_stream",
+    "explanation_json",
+    "json_text",
+    "loss_json",
+    "rows_csv",
+    "with_margins",
+]
 
+FORMULA = re.compile("'*[=+@\\t\\r\\n\uff1d\uff0b\uff0d\uff20-]")  # how a text begins that a spreadsheet computes
+QUOTED = re.compile('[",;\t\r\n\x0b\x0c\x1c-\x1e\x85\u2028\u2029]|^ | $')
 END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"  # of Arrow's stream format
 
 
 def rows_csv(heads: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
-    """Return CSV with a line of names."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(heads)
-    writer.writerows(rows)
-    return text.getvalue()
+    """Return CSV with a line of names.
+
+    A text that a spreadsheet would compute has an apostrophe before it. Numbers are as they are.
+    """
+    lines = [[_cell(each) for each in row] for row in (heads, *rows)]
+    return "".join(
+        ('""' if line == [""] else ",".join(line)) + "\n" for line in lines
+    )  # one empty field is no empty line
+
+
+def _cell(value: Any) -> str:
+    """Return a value as CSV has it, in quotes where its letters would end a field or a row for some reader.
+
+    Promise  no text is a formula of a spreadsheet, and no two texts are written alike.
+    Because  what begins as a formula does, perhaps after apostrophes, has one apostrophe more; nothing else has. Quotes
+             are written here, as `csv` puts none around a carriage return, after which some readers begin a row.
+    """
+    if not isinstance(value, str):
+        return "" if value is None else str(value)
+    said = f"'{value}" if FORMULA.match(value) else value
+    return '"' + said.replace('"', '""') + '"' if QUOTED.search(said) else said
+
+
+def json_text(value: Any) -> str:
+    """Return a value as JSON on several lines, in which letters that a terminal would act on are escaped."""
+    said = json.dumps(value, indent=2, ensure_ascii=False)
+    return "\n".join(UNSEEN.sub(lambda each: json.dumps(each.group())[1:-1], line) for line in said.split("\n")) + "\n"
 
 
 def loss_json(loss: Loss) -> dict[str, str | None]:
@@ -79,7 +111,7 @@ def answer_json(answers: Sequence[Answer], *, simultaneous: bool) -> str:
 
 
 def _dumped(each: list[dict[str, Any]]) -> str:
-    return json.dumps(each[0] if len(each) == 1 else each, indent=2, ensure_ascii=False) + "\n"
+    return json_text(each[0] if len(each) == 1 else each)
 
 
 def _answer(answer: Answer, *, simultaneous: bool) -> dict[str, Any]:

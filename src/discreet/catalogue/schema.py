@@ -394,7 +394,7 @@ class Catalogue:
     ledger: str | None = None
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     unit: str = "person"
-    failures: int = 1  # of the engine, before the data set stops answering new questions
+    failures: int = 1  # of the engine within a day, at which the data set stops answering new questions
     analysts: Mapping[str, Budget] = field(default_factory=dict, hash=False)
     families: Mapping[str, Budget] = field(default_factory=dict, hash=False)
     public_groups: PublicGroups | None = field(default=None, compare=False, repr=False)  # of the data that are open

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.answers.formats import answer_csv, answer_json, answer_stream, explanation_json
 from discreet.cli.progress import counting, percent, ticking
+from discreet.cli.terminal import say, send
 from discreet.core.loss import Loss
 from discreet.core.values.dates import iso
 from discreet.errors import NotUnderstood
@@ -137,7 +138,7 @@ def _explain(options: argparse.Namespace) -> None:
             if len(texts) == 1
             else curator.explain_many(texts, **_wanted(options), analyst=options.analyst)
         )
-    print(explanation_json(found) if options.format == "json" else f"{found}\n", end="")
+    send(explanation_json(found) if options.format == "json" else f"{found}\n")
 
 
 def _alone(options: argparse.Namespace, *names: str) -> None:
@@ -199,14 +200,14 @@ def _print(answers: list[Answer], options: argparse.Namespace) -> None:
     if options.format == "arrow":
         sys.stdout.buffer.write(answer_stream(answers[0], simultaneous=together))
     elif options.format == "json":
-        print(answer_json(answers, simultaneous=together), end="")
+        send(answer_json(answers, simultaneous=together))
     elif options.format == "csv":
-        print(answer_csv(answers[0], simultaneous=together), end="")
+        send(answer_csv(answers[0], simultaneous=together))
     else:
         for n, answer in enumerate(answers):
-            print(answer if n == 0 else f"\n{answer}")
+            say(answer if n == 0 else f"\n{answer}")
             if together:
-                print(f"\nMargins that hold for all numbers together:\n{answer.margin(simultaneous=True)}")
+                say(f"\nMargins that hold for all numbers together:\n{answer.margin(simultaneous=True)}")
 
 
 # ── pictures ─────────────────────────────────────────────────────────────────────────────────────────────────────

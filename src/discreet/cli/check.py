@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.catalogue.toml import CatalogueFile
 from discreet.cli.catalogue_template import WORDS
 from discreet.cli.progress import percent, ticking
+from discreet.cli.terminal import say
 from discreet.core.text import show, table
 from discreet.errors import Refusal
 
@@ -60,12 +61,13 @@ def _check(options: argparse.Namespace) -> None:
                 break
             said = list(_findings(found))
             stands_out = stands_out or bool(said)
-            print("\n".join([_table(found), *map(_wrapped, said), ""]))
+            say("\n".join([_table(found), *map(_wrapped, said), ""]))
     for each in _others(path, catalogue):
         stands_out = True
-        print(f"{_wrapped(each)}\n")
-    print("" if stands_out else "Nothing stands out.\n", end="")
-    print(ALONE)
+        say(f"{_wrapped(each)}\n")
+    if not stands_out:
+        say("Nothing stands out.\n")
+    say(ALONE)
 
 
 def _table(found: TableReview) -> str:

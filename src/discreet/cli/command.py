@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 
 from discreet.cli import ask, attack, audit, check, demo, index, init, ledger, resume, tables
+from discreet.cli.terminal import say
 from discreet.errors import Broken, Refusal
 
 __all__ = ["main"]
@@ -28,18 +29,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.run(options)
         sys.stdout.flush()
     except Refusal as refusal:
-        print(refusal, file=sys.stderr)
+        say(refusal, file=sys.stderr)
         return 2
     except Broken as broken:
-        print(f"{type(broken).__name__}: {broken}", file=sys.stderr)
+        say(f"{type(broken).__name__}: {broken}", file=sys.stderr)
         return 1
     except BrokenPipeError:  # the reader of the pipe has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
-        print("\nStopped. What was charged stays charged; asking the same again is free.", file=sys.stderr)
+        say("\nStopped. What was charged stays charged; asking the same again is free.", file=sys.stderr)
         return STOPPED
     except Exception as problem:  # a message could quote the data, the name of its class cannot
-        print(f"Broken: discreet has a defect here ({type(problem).__name__}); please report it.", file=sys.stderr)
+        say(f"Broken: discreet has a defect here ({type(problem).__name__}); please report it.", file=sys.stderr)
         return 1
     return 0
 

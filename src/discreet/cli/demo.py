@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from discreet.cli.terminal import say
 from discreet.errors import NotUnderstood, Refusal
 
 if TYPE_CHECKING:
@@ -76,9 +77,7 @@ def _demo(options: argparse.Namespace) -> None:
     if options.keep is None:
         with tempfile.TemporaryDirectory() as folder:
             _steps(Path(folder), places)
-        print(
-            "\nNext: discreet demo --keep FOLDER leaves all this to go on with; discreet init DATA starts with yours."
-        )
+        say("\nNext: discreet demo --keep FOLDER leaves all this to go on with; discreet init DATA starts with yours.")
         return
     kept = Path(options.keep)
     try:
@@ -88,7 +87,7 @@ def _demo(options: argparse.Namespace) -> None:
             f"{kept} cannot be made, or is there already.", code="cannot-write", instead="name a new folder"
         ) from None
     _steps(kept, places)
-    print(f"\nGo on asking: cd {shlex.quote(str(kept))}, and try any of the commands above.")
+    say(f"\nGo on asking: cd {shlex.quote(str(kept))}, and try any of the commands above.")
 
 
 def _found(package: str, path: str) -> Path:
@@ -126,9 +125,7 @@ def _rows(path: Path) -> list[dict[str, str]]:
 
 
 def _survey(survey: Curator, rows: list[dict[str, str]]) -> None:
-    print(
-        f"A survey of {len(rows):,} married women. survey.toml says what may be asked, and what all of it may cost:\n"
-    )
+    say(f"A survey of {len(rows):,} married women. survey.toml says what may be asked, and what all of it may cost:\n")
     _show(CATALOGUES["survey"])
 
     _head("1. Count, by group")
@@ -167,7 +164,7 @@ def _survey(survey: Curator, rows: list[dict[str, str]]) -> None:
 
 def _wages(wages: Curator, rows: list[dict[str, str]]) -> None:
     people = len({row["nr"] for row in rows})
-    print(f"\n\nA panel of wages: {len(rows):,} rows about {people} men, one for each year. wages.toml:\n")
+    say(f"\n\nA panel of wages: {len(rows):,} rows about {people} men, one for each year. wages.toml:\n")
     _show(CATALOGUES["wages"])
 
     _head("7. Count people, not rows")
@@ -189,7 +186,7 @@ def _wages(wages: Curator, rows: list[dict[str, str]]) -> None:
 
     _head("10. The budget holds, whatever is asked, by whomever, also after a restart")
     _ask(wages, "SELECT AVG(hours) FROM wages", "2.5")
-    print("\n$ discreet ledger wages.toml --verify")
+    say("\n$ discreet ledger wages.toml --verify")
     _show(str(wages.ledger.verify()))
     _say("Every charge was on disk before the data were read. The ledger is a chain: what is changed in it shows.")
 
@@ -220,13 +217,13 @@ def _ask(curator: Curator, sql: str, epsilon: str | None = None, *, within: str 
 
 
 def _head(text: str) -> None:
-    print(f"\n── {text} ".ljust(WIDEST, "─"))
+    say(f"\n── {text} ".ljust(WIDEST, "─"))
 
 
 def _typed(command: str, curator: Curator, sql: str, options: str) -> None:
     """Print the command as it would be typed; a shell allows a new line between quotes."""
     line = f'$ discreet {command} {curator.catalogue.name}.toml "{sql}"'
-    print("\n" + "\n    ".join(textwrap.wrap(line, WIDEST - len(options) - 5)) + f" {options}")
+    say("\n" + "\n    ".join(textwrap.wrap(line, WIDEST - len(options) - 5)) + f" {options}")
 
 
 def _show(text: str) -> None:
@@ -234,12 +231,12 @@ def _show(text: str) -> None:
     for line in text.rstrip().split("\n"):
         margin = "  " + line[: len(line) - len(line.lstrip())]
         lines = [line] if len(line) + 2 <= WIDEST else textwrap.wrap(line.strip(), WIDEST - len(margin) - 2)
-        print((margin + f"\n{margin}  ".join([each.strip() for each in lines])).rstrip())
+        say((margin + f"\n{margin}  ".join([each.strip() for each in lines])).rstrip())
 
 
 def _owner(text: str) -> None:
-    print(f"  [exact, for the owner's eyes only: {text}]")
+    say(f"  [exact, for the owner's eyes only: {text}]")
 
 
 def _say(text: str) -> None:
-    print(f"\n{text}")
+    say(f"\n{text}")

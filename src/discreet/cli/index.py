@@ -7,6 +7,7 @@ from typing import Any
 
 from discreet.cli.ask import load
 from discreet.cli.progress import counting
+from discreet.cli.terminal import say
 
 __all__ = ["add"]
 
@@ -39,11 +40,11 @@ def _index(options: argparse.Namespace) -> None:
 
     with load(options.catalogue, options.marks) as curator:
         if options.drop:
-            print("The index is deleted." if curator.drop_index() else "There was no index.")
+            say("The index is deleted." if curator.drop_index() else "There was no index.")
             return
         with counting("building the index", "steps") as steps:
             path = curator.index(progress=steps)
         for each in indexed_tables(curator.catalogue):
             by = f", and by {', '.join(each.keys)}" if each.keys else ""
-            print(f"{each.table}: of each {each.unit} the rows that count, without groups{by}.")
-        print(f"The index is in {path.parent}. It holds data: protect it as you protect them.")
+            say(f"{each.table}: of each {each.unit} the rows that count, without groups{by}.")
+        say(f"The index is in {path.parent}. It holds data: protect it as you protect them.")

@@ -24,10 +24,11 @@ from discreet.cli.catalogue_template import (
     is_declarable,
     toml,
 )
+from discreet.cli.terminal import say
 from discreet.core.exact import number
 from discreet.core.loss import Budget
 from discreet.core.values.dates import iso
-from discreet.errors import NotUnderstood, Refusal
+from discreet.errors import NotUnderstood, Refusal, visible
 
 if TYPE_CHECKING:
     from discreet.curator.opening import InspectedTable
@@ -86,7 +87,7 @@ def _init(options: argparse.Namespace) -> None:
     for each in tables:
         if seems := form_text(each):
             read = "is read as" if each.read_as_seen else "is not read as it seems to be written, which is"
-            print(f"{each.name} {read} csv = {seems}. If that is wrong, edit what is written.")
+            say(f"{each.name} {read} csv = {seems}. If that is wrong, edit what is written.")
     if data.is_file() and is_one_table(data):
         tables = [replace(tables[0], name=_simple(tables[0].name))]  # a file goes by any name
     given = _given(tables, options.unit)
@@ -97,7 +98,7 @@ def _init(options: argparse.Namespace) -> None:
         try:
             name, declared, budget = _ask_all(data, name, tables, given)
         except (EOFError, KeyboardInterrupt):
-            print()
+            say()
             raise NotUnderstood(
                 "stopped; nothing was written.", code="nothing-done", instead="start again, or with --yes"
             ) from None
@@ -147,17 +148,17 @@ def _write(output: Path, text: str) -> None:
 
 def _next(output: Path, tables: list[TableDeclaration], *, asked: bool) -> None:
     place = shlex.quote(str(output))
-    print(f"{output} is written.{'' if asked else ' Edit it first: every line says what it promises.'}")
+    say(f"{output} is written.{'' if asked else ' Edit it first: every line says what it promises.'}")
     if untold := [each.found.name for each in tables if not each.public and each.unit == declarations.UNKNOWN]:
-        print(f"It does not say yet whose the rows of {', '.join(untold)} are: write it where it says unit.")
+        say(f"It does not say yet whose the rows of {', '.join(untold)} are: write it where it says unit.")
     table = next((each for each in tables if not each.public), tables[0])
     counted = "*" if table.public or table.unit in (declarations.UNKNOWN, declarations.ROW) else _spelt(table.unit)
     counted = counted if counted == "*" else f"DISTINCT {counted}"
     question = shlex.quote(f"SELECT COUNT({counted}) FROM {_spelt(table.found.name)}")
-    print("Then:")
-    print(f"  discreet check   {place}   # for your eyes: what in the data does not fit")
-    print(f"  discreet explain {place} {question} --epsilon 0.1")
-    print(f"  discreet ask     {place} {question} --epsilon 0.1")
+    say("Then:")
+    say(f"  discreet check   {place}   # for your eyes: what in the data does not fit")
+    say(f"  discreet explain {place} {question} --epsilon 0.1")
+    say(f"  discreet ask     {place} {question} --epsilon 0.1")
 
 
 def _spelt(name: str) -> str:
@@ -173,12 +174,12 @@ def _ask_all(
 ) -> tuple[str, list[TableDeclaration], dict[str, str]]:
     sizes = {each.name: len(each.columns) for each in tables}
     said = [f"{each} ({size} column{'s' * (size != 1)})" for each, size in sizes.items()]
-    print(f"{data}: {', '.join(said)}.")
+    say(visible(f"{data}: {', '.join(said)}."))
     if not all(each.typed for each in tables):
         from discreet.curator.opening import INSPECTED  # noqa: PLC0415
 
-        print(f"A CSV file does not say what its columns hold; kinds are guessed from its first {INSPECTED:,} lines.")
-    print(PUBLIC)
+        say(f"A CSV file does not say what its columns hold; kinds are guessed from its first {INSPECTED:,} lines.")
+    say(PUBLIC)
     name = _ask("The name of the data set", name, lambda said: declarations.name(said, "a data set"))
     declared = []
     for found in tables:
@@ -188,7 +189,7 @@ def _ask_all(
             declared.append(_table(found, given[found.name]) if word == "yes" else public)
     if not declared:
         raise NotUnderstood("no table is declared; nothing was written.", code="nothing-done", instead="say yes to one")
-    print("\nThe budget is for all questions by everybody, for good. ε around 1 protects well, above 10 hardly.")
+    say("\nThe budget is for all questions by everybody, for good. ε around 1 protects well, above 10 hardly.")
     budget = {"epsilon": _ask("Budget ε", BUDGET["epsilon"], lambda said: _checked({"epsilon": said})["epsilon"])}
     if (delta := _ask("Budget δ, or none", BUDGET["delta"], lambda said: _delta(budget, said))) is not None:
         budget["delta"] = delta
@@ -196,15 +197,15 @@ def _ask_all(
 
 
 def _table(found: InspectedTable, unit: str) -> TableDeclaration:
-    print(f"\n{found.name}: {', '.join(found.columns)}")
+    say(f"\n{found.name}: {', '.join(found.columns)}")
     if unit == declarations.UNKNOWN:
-        print("Somebody with several rows is protected only if a column says whose they are.")
+        say("Somebody with several rows is protected only if a column says whose they are.")
         unit = _ask("Which column says that? row: each row is one person", unit, partial(_unit, found))
     rows = groups = CAP
     if unit not in (declarations.UNKNOWN, declarations.ROW):
         rows = _ask(f"How many rows of one {unit} count at most", str(CAP), lambda said: _cap(said, "rows_per_unit"))
         groups = _ask("In how many groups of an answer at most", str(rows), lambda said: _cap(said, "groups_per_unit"))
-    print(COLUMNS)
+    say(COLUMNS)
     columns = {}
     for name, kind in found.columns.items():
         if name == unit or not is_declarable(name):
@@ -213,18 +214,18 @@ def _table(found: InspectedTable, unit: str) -> TableDeclaration:
         if said is not None:
             columns[name] = said
         if said:
-            print(f"    so {name} = {toml(said)}")
+            say(f"    so {name} = {toml(said)}")
     return _protecting(TableDeclaration(found=found, columns=columns), unit, rows, groups)
 
 
 def _ask(question: str, default: str, read: Callable[[str], Any]) -> Any:
     """Ask until the answer can be read."""
     while True:
-        said = input(f"{question} [{default}]: ").strip() or default
+        said = input(f"{visible(question, lines=True)} [{default}]: ").strip() or default
         try:
             return read(said)
         except Refusal as refusal:
-            print(f"    Not that: {refusal.reason}\n    {refusal.instead}")
+            say(f"    Not that: {refusal.reason}\n    {refusal.instead}")
 
 
 def _choice(said: str) -> str:

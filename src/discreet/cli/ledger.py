@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from discreet.answers.formats import loss_json, rows_csv
+from discreet.answers.formats import json_text, loss_json, rows_csv
 from discreet.catalogue.schema import Catalogue
 from discreet.catalogue.toml import read
 from discreet.cli.progress import counting
+from discreet.cli.terminal import say, send
 from discreet.core.text import show, table
 from discreet.errors import LedgerCorrupt, NotAllowed, NotUnderstood
 from discreet.ledger.balances import title
@@ -77,11 +77,11 @@ def _ledger(options: argparse.Namespace) -> None:
             _accept_loss(ledger, missing, options)
             return
         if missing is not None:
-            print(f"This is not all that this machine saw: {missing}\n{RESTORE}", file=sys.stderr)
+            say(f"This is not all that this machine saw: {missing}\n{RESTORE}", file=sys.stderr)
         if options.verify:
             with counting("verifying", "entries") as entries:
                 verified = ledger.verify(entries)
-            print(verified)
+            say(verified)
             if missing is not None:
                 raise LedgerCorrupt(str(missing))
         if options.plot:
@@ -89,23 +89,23 @@ def _ledger(options: argparse.Namespace) -> None:
         if options.report:
             _report(ledger, options)
         if not (options.verify or options.plot or options.report or options.amend or options.amend_units):
-            print(_text(ledger, options), end="")
+            send(_text(ledger, options))
 
 
 def _accept_loss(ledger: Ledger, missing: Missing | None, options: argparse.Namespace) -> None:
     """Show what is missing and what accepting it means, ask, and put it on record."""
     if missing is None:
-        print(f"Nothing is missing from {ledger.where}.")
+        say(f"Nothing is missing from {ledger.where}.")
         return
-    print(f"{ledger.where}: {missing}\n{MEANS}")
+    say(f"{ledger.where}: {missing}\n{MEANS}")
     if missing.seen is not None and missing.seen.seq > missing.end:
-        print(f"Lost are {missing.seen.seq - missing.end} entries: {missing.end + 1} to {missing.seen.seq}.")
+        say(f"Lost are {missing.seen.seq - missing.end} entries: {missing.end + 1} to {missing.seen.seq}.")
     if not options.yes and not _sure():
         raise NotUnderstood(
             "nothing was accepted, and nothing changed.", code="nothing-done", instead="say yes, or give --yes"
         )
     ledger.accept_loss(missing)
-    print(f"The loss is on record. {AMEND}")
+    say(f"The loss is on record. {AMEND}")
 
 
 def _sure() -> bool:
@@ -129,7 +129,7 @@ def _amend(options: argparse.Namespace, catalogue: Catalogue | None) -> None:
         ledger = Ledger(catalogue.ledger, **named)  # other budgets are on record
     with ledger:
         ledger.amend(**caps)
-    print(f"The budgets of {catalogue.name} on record are now those of the catalogue.")
+    say(f"The budgets of {catalogue.name} on record are now those of the catalogue.")
 
 
 def _amend_units(options: argparse.Namespace, catalogue: Catalogue | None) -> None:
@@ -148,11 +148,11 @@ def _amend_units(options: argparse.Namespace, catalogue: Catalogue | None) -> No
     changed = [each for each in after if before.get(each) != after[each]]
     for each in changed:
         was = f", and was: {before[each]}" if each in before else ""
-        print(f"On record for {each} is now: {after[each]}{was}.")
+        say(f"On record for {each} is now: {after[each]}{was}.")
     if not changed:
-        print(f"Whose rows {catalogue.name} has is on record as the catalogue says.")
+        say(f"Whose rows {catalogue.name} has is on record as the catalogue says.")
     elif charges:
-        print(
+        say(
             f"What was charged before ({charges} charges) stays charged. The total is about one {catalogue.unit} only"
             " if the old and the new record mean the same people; if not, give the data set another name and a budget."
         )
@@ -171,7 +171,7 @@ def _text(ledger: Ledger, options: argparse.Namespace) -> str:
     shown = charges[-last:] if last else charges
     if options.format == "json":
         parts = {"balances": [_balance(one) for one in balances], "history": [_entry(one) for one in shown]}
-        return json.dumps({options.show: parts[options.show]} if options.show else parts, indent=2) + "\n"
+        return json_text({options.show: parts[options.show]} if options.show else parts)
     if options.format == "csv":
         rows = [_balance(one) for one in balances] if options.show == "balances" else [_entry(one) for one in shown]
         return _csv(rows)
@@ -253,14 +253,14 @@ def _report(ledger: Ledger, options: argparse.Namespace) -> None:
     names = [one.account[1] for one in ledger.balances if one.account[0] == "dataset"]
     reports = [ledger.report(options.delta, dataset=name) for name in names]
     if options.format == "table":
-        print("\n\n".join(str(report) for report in reports))
+        say("\n\n".join(str(report) for report in reports))
         return
     rows = [
         {"dataset": report.dataset, "delta": show(report.delta), "charges": report.charges, **vars(row)}
         for report in reports
         for row in report.rows
     ]
-    print(json.dumps(rows, indent=2, ensure_ascii=False) + "\n" if options.format == "json" else _csv(rows), end="")
+    send(json_text(rows) if options.format == "json" else _csv(rows))
 
 
 def _plot(ledger: Ledger, path: str) -> None:
@@ -271,4 +271,4 @@ def _plot(ledger: Ledger, path: str) -> None:
         raise NotUnderstood(
             f"the picture cannot be written: {problem}.", code="cannot-write", instead="name a .png, .svg or .pdf"
         ) from None
-    print(f"Spending over time is drawn in {path}.")
+    say(f"Spending over time is drawn in {path}.")

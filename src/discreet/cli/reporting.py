@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from discreet.cli.terminal import say
 from discreet.errors import NotUnderstood
 from discreet.lab.html import ready
 from discreet.lab.report import Report
@@ -39,9 +40,9 @@ def check_outputs(options: argparse.Namespace) -> None:
 
 def deliver(report: Report, options: argparse.Namespace) -> None:
     """Print a report, and write the files that were asked for."""
-    print(report)
+    say(report)
     for name in ENDINGS:
         path = getattr(options, name)
         if path is not None:
             report.save(path)
-            print(f"\nWritten: {path}")
+            say(f"\nWritten: {path}")

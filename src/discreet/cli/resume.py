@@ -9,6 +9,7 @@ from typing import Any
 
 from discreet.catalogue.toml import read
 from discreet.cli.progress import counting
+from discreet.cli.terminal import say
 from discreet.errors import NotUnderstood
 from discreet.ledger.ledger import Ledger
 
@@ -17,9 +18,10 @@ __all__ = ["add"]
 MORE = """\
 When the engine fails on a question that is paid for (an error, too much time or memory), the data set answers no new
 question, to anybody, until this command is run: that it failed may depend on somebody in the data, and is all that is
-ever told of it. Answers that were kept stay available. This shows what was asked and what the engine said, which may
-quote people, so keep it to yourself; then it asks whether to go on. What failed may then be asked again for nothing.
-It reads the catalogue and the ledger, not the data.
+ever told of it. With failures = 3 in the catalogue that is so from the third failure within a day on. Answers that were
+kept stay available. This shows what was asked and what the engine said, which may quote people, so keep it to yourself;
+then it asks whether to go on. Only what was shown is resumed: if another question fails meanwhile, look again. What
+failed may then be asked again for nothing. It reads the catalogue and the ledger, not the data.
 """
 
 
@@ -44,16 +46,16 @@ def _resume(options: argparse.Namespace) -> None:
     with opened as ledger:
         failures = ledger.failures
         for each in failures:
-            print(f"{each}\nrecorded as {each.mechanism}\n")
+            say(f"{each}\nrecorded as {each.mechanism}\n")
         if failures:
-            print(f"{catalogue.name} {'has stopped' if ledger.stopped else 'still answers'} since then.")
+            say(f"{catalogue.name} {'has stopped' if ledger.stopped else 'still answers'} since then.")
         waiting = ledger.waiting
         if waiting:
-            print(f"{waiting} questions were begun too often and never answered: given up, or their processes killed.")
+            say(f"{waiting} questions were begun too often and never answered: given up, or their processes killed.")
         if (failures or waiting) and not options.yes and not _sure():
             raise NotUnderstood("nothing was resumed.", code="nothing-done", instead="say yes, or give --yes")
         resumed = ledger.resume(failures)
-    print(f"{catalogue.name} {'answers again' if resumed else 'has not stopped, so there is nothing to resume'}.")
+    say(f"{catalogue.name} {'answers again' if resumed else 'has not stopped, so there is nothing to resume'}.")
 
 
 def _sure() -> bool:

@@ -9,7 +9,9 @@ from typing import Any
 
 from discreet.catalogue.schema import Catalogue, Column, Table
 from discreet.catalogue.toml import read
+from discreet.cli.terminal import say
 from discreet.core.text import show, table
+from discreet.errors import visible
 
 __all__ = ["add"]
 
@@ -22,7 +24,7 @@ def add(commands: Any) -> None:
         "tables", help="what may be asked about: tables, columns, bounds, values, who is protected; reads no data"
     )
     tables.add_argument("catalogue", metavar="CATALOGUE", help="a .toml file; discreet init writes one")
-    tables.set_defaults(run=lambda options: print(tables_text(read(Path(options.catalogue)))))
+    tables.set_defaults(run=lambda options: say(tables_text(read(Path(options.catalogue)))))
 
 
 def tables_text(catalogue: Catalogue) -> str:
@@ -30,7 +32,7 @@ def tables_text(catalogue: Catalogue) -> str:
     said = [f"{catalogue.name}: a budget of {catalogue.budget} for all questions together."]
     for each in catalogue.tables:
         rows = [(column.name, *_domain(column)) for column in each.columns]
-        said.append(f"{each.name}: {_whose(each)}\n" + table(["column", "values", "it can be"], rows))
+        said.append(visible(f"{each.name}: {_whose(each)}") + "\n" + table(["column", "values", "it can be"], rows))
     return "\n\n".join(said)
 
 

@@ -158,6 +158,11 @@ class Loss:
         """
         return renyi_of_classes(self.classes, order)
 
+    @property
+    def charged(self) -> Loss:
+        """The loss as it is charged: its ε, ρ and event, without the parts that it was added up from."""
+        return Loss.of(self.pure, self.rho, self.event)
+
     def _join(self, other: Loss, by: Callable[[Fraction, Fraction], Fraction]) -> Loss:
         mine, theirs = self.approximate, other.approximate
         return Loss.of(
@@ -338,12 +343,15 @@ class Budget:
         Because  a loss passes when its events fit `events` and one of three accounts has room: Σε <= ε; Σρ converts to
                  ε at (1 - η)(δ - events); or the divergence of one order, fixed with the budget, converts to ε at
                  η(δ - events), where η is RENYI_SHARE. All three sums only grow, so a transcript that ends within an
-                 account was within it at every step, and is as likely as with a curator that stops when that account is
-                 used up: a filter for one statement alone. Outside the events, and divided by the account that they end
+                 account was within it at every step, and is as likely as with a curator that refuses what has no room
+                 in that account: a filter for one statement alone (what a curator refuses for want of room in any
+                 account, the filter refuses, too). Outside the events, and divided by the first account that they end
                  within, transcripts have hockey-stick masses at ε of at most 0, (1 - η)(δ - events) and η(δ - events),
                  by the filters for pure losses, for zCDP and for a fixed Rényi order (Feldman and Zrnic 2021;
-                 Whitehouse, Ramdas, Rogers and Wu 2023). The `approximate` statement takes no part: switching to it on
-                 some transcripts would add its δ again.
+                 Whitehouse, Ramdas, Rogers and Wu 2023); the order may not depend on answers, and follows from the
+                 budget. The events add up to `events` once, and not once for each account: a transcript is divided off
+                 by the first of them, before it is divided by accounts. The `approximate` statement takes no part:
+                 switching to it on some transcripts would add its δ again.
         """
         if not isinstance(spent, Loss):
             raise NotUnderstood(
@@ -362,7 +370,8 @@ class Budget:
 class Remaining:
     """The remaining budget of each account: `pure` by adding up ε (None when a release without an ε was bought), `rho`
     by adding up ρ, `renyi` by adding up the divergence of an `order`. A question fits when one has room. `events`
-    remains for private keys.
+    remains for private keys. Where several budgets must hold, `parts` has what remains of each, and the fields above
+    the least of each account.
     """
 
     pure: Fraction | None
@@ -371,6 +380,7 @@ class Remaining:
     renyi: Fraction = ZERO
     order: int = 0
     budget: Fraction | None = None  # the ε of which this is left
+    parts: tuple[Remaining, ...] | None = None  # of several budgets
 
     @classmethod
     def of(cls, budget: Budget, spent: Loss) -> Remaining:
@@ -386,6 +396,8 @@ class Remaining:
 
         Because  it costs ε, ρ = ε²/2, and a divergence of the order α of min(ε, αε²/2).
         """
+        if self.parts is not None:
+            return min(each.epsilon for each in self.parts)
         ways = [self.pure or ZERO, root_floor(2 * self.rho)]
         if self.order:
             ways += [rounded_down(self.renyi), root_floor(2 * self.renyi / self.order)]
@@ -393,15 +405,18 @@ class Remaining:
 
     def __contains__(self, loss: Loss) -> bool:
         """Return True if there is room for `loss`."""
+        if self.parts is not None:
+            return all(loss in each for each in self.parts)
         if loss.event > self.events:
             return False
         pure = loss.pure is not None and self.pure is not None and loss.pure <= self.pure
         return pure or loss.rho <= self.rho or (self.order > 0 and loss.renyi(self.order) <= self.renyi)
 
     def __and__(self, other: Remaining) -> Remaining:
-        """Return what remains where both budgets must hold: what fits it fits both.
+        """Return what remains where both budgets must hold: exactly what fits both fits it.
 
-        Because  a divergence grows with its order, so what has room at the higher of two orders has it at both.
+        Because  a question may fit one budget by one account and the other by another: after Gaussian noise was bought
+                 of the first, a pure question fits it by ρ, and the second by ε.
         """
         pure = None if self.pure is None or other.pure is None else min(self.pure, other.pure)
         order = max(self.order, other.order) if self.order and other.order else 0
@@ -412,10 +427,14 @@ class Remaining:
             renyi=min(self.renyi, other.renyi) if order else ZERO,
             order=order,
             budget=min((each for each in (self.budget, other.budget) if each is not None), default=None),
+            parts=(self.parts or (self,)) + (other.parts or (other,)),
         )
 
     def times(self, loss: Loss) -> int | None:
         """Return how many more releases of a loss fit, one after the other; None for any number."""
+        if self.parts is not None:
+            counts = (each.times(loss) for each in self.parts)
+            return min((each for each in counts if each is not None), default=None)
         spent = [(loss.rho, self.rho)]
         if loss.pure is not None and self.pure is not None:
             spent.append((loss.pure, self.pure))

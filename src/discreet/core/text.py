@@ -7,20 +7,25 @@ from difflib import get_close_matches
 from fractions import Fraction
 from unicodedata import combining, east_asian_width
 
+from discreet.errors import visible
+
 __all__ = ["did_you_mean", "show", "table"]
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]], right: str = "") -> str:
     """Return columns under their heads, as wide as they need; those named in `right` are aligned to the right.
 
+    Letters that cannot be seen are escaped, so a cell is one line.
+
     >>> print(table(["who", "n"], [["alice", 3], ["bob", 12]], right="n"))
     who     n
     alice   3
     bob    12
     """
-    cells = [list(heads), *([str(cell) for cell in row] for row in rows)]
+    cells = [[visible(str(cell)) for cell in row] for row in (heads, *rows)]
     widths = [max(_width(row[i]) for row in cells) for i in range(len(heads))]
-    flush = [head in right.split(",") for head in heads]
+    ends = right.split(",")
+    flush = [head in ends for head in heads]
     lines = (
         "  ".join(
             " " * (width - _width(cell)) + cell if end else cell + " " * (width - _width(cell))

@@ -30,7 +30,7 @@ from discreet.curator.history import History, Past
 from discreet.curator.opening import engine_of, ledger_of, let_go, one_table, source_of
 from discreet.curator.session import Session
 from discreet.engines.engine import Cancel, Engine
-from discreet.errors import NotAllowed, NotUnderstood
+from discreet.errors import NotAllowed, NotUnderstood, visible
 from discreet.ledger.failures import Unanswered
 from discreet.ledger.ledger import Ledger
 from discreet.plan.compile.alternatives import alternatives
@@ -267,7 +267,7 @@ class Curator:
         """Let the data set answer again after failures of the engine; return True if there was anything to resume.
 
         For its owner. Look at `failures` first: a question may have been written to fail if a certain unit is in the
-        data.
+        data. Only what was shown there is resumed; if there is another failure, the call is refused.
         """
         return self.ledger.resume()
 
@@ -299,7 +299,8 @@ class Curator:
     def __repr__(self) -> str:
         tables = ", ".join(each.name for each in self.catalogue.tables)
         kept_in = self.ledger.where if self.ledger.durable else "memory only: it is gone with this process"
-        return f"<{self.catalogue.name}: {tables}; budget {self.budget}; left {self.left}; ledger in {kept_in}>"
+        what = visible(f"{self.catalogue.name}: {tables}")
+        return f"<{what}; budget {self.budget}; left {self.left}; ledger in {visible(kept_in)}>"
 
 
 def _seconds(deadline: float) -> float:

@@ -157,7 +157,7 @@ class _Asking:
         plan = self._explain(query, epsilon).plan
         if len(record.write(plan)) > MAX_QUESTION_CHARS:
             raise NotAllowed("this question is too large.", code="too-large", instead="write it with fewer parts")
-        return plan.loss
+        return plan.loss.charged
 
     def _ask(self, query: Select, epsilon: Fraction) -> Procedure[Answer]:
         answer = yield from ask(query, None, _for(epsilon), self.context)

@@ -9,23 +9,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from datetime import datetime, timedelta
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 from discreet.core.loss import Budget, Loss, Remaining
-from discreet.errors import BudgetExceeded, LedgerCorrupt, NotYours, Refusal, Stopped
+from discreet.errors import BudgetExceeded, LedgerCorrupt, NotYours, Refusal, Stopped, visible
 from discreet.ledger.entry import START, Entry, Link, Row, follow
 from discreet.ledger.facts import Account, Cap, Charge, Dataset, fact_of
 
 __all__ = ["FOLD", "NOTHING", "AccountBalance", "State", "title"]
 
-FOLD = 2  # version of the effect of facts on a state, and of its serialised form
+FOLD = 3  # version of the effect of facts on a state, and of its serialised form
 
 MAX_DENOMINATOR_BITS = 2048  # bits of a denominator; beyond, a sum is rounded up to a multiple of COARSE_DENOMINATOR
 COARSE_DENOMINATOR = 1 << 1024
 ZERO = Fraction(0)
 STRIDE = 32  # the hash of every STRIDE-th entry is remembered
+DAY = timedelta(days=1)  # within which failures of an engine are counted
 TRIES = 30  # how often a question that was paid for and never answered is begun again without the owner
 
 
@@ -135,7 +137,7 @@ NOTHING = AccountBalance()
 
 def title(account: Account) -> str:
     """Return an account in words."""
-    kind, first, second = account
+    kind, first, second = (visible(each) for each in account)
     return f"{second} on {first}" if kind == "analyst" else f"the family {first}" if kind == "family" else first
 
 
@@ -144,6 +146,7 @@ class State:
 
     def __init__(self) -> None:
         self.link: Link = START
+        self._time = ""  # of the entry that is being applied
         self.milestones: list[str] = []  # the hashes of every STRIDE-th entry
         self.identity = ""
         self.datasets: dict[str, Dataset] = {}
@@ -153,7 +156,8 @@ class State:
         self.protects: dict[str, dict[str, str]] = {}  # the unit of each table, by data set
         self.versions: dict[str, str] = {}  # the names of states of the data, by their tags
         self.named: dict[str, int] = {}  # the entries that gave these names, by name
-        self.failures: dict[str, list[int]] = {}  # charges that failed since the owner last looked, by data set
+        self.failures: dict[str, list[tuple[int, int]]] = {}  # since the owner last resumed: entries and their charges
+        self.failed_at: dict[str, list[str]] = {}  # the times of failures within a day of the last, by data set
         self.stopped: set[str] = set()  # data sets that answer no new question
         self.unanswered: set[int] = set()  # charges that have a name, and no answer yet
         self.begun: dict[int, list[int]] = {}  # the entries by which a charge that has no answer yet was begun again
@@ -172,11 +176,12 @@ class State:
 
     def take(self, entry: Entry) -> None:
         """Apply an entry that is known to be the next."""
+        self._time = entry.time
         try:
             entry.fact.apply(self)
         except (Refusal, ValueError, TypeError, ArithmeticError, LookupError) as problem:
             raise LedgerCorrupt(f"entry {entry.seq} says something that cannot be.") from problem
-        self.link = entry.link
+        self.link, self._time = entry.link, ""
         if entry.seq % STRIDE == 0:
             self.milestones.append(entry.hash)
 
@@ -266,9 +271,18 @@ class State:
 
     def fail(self, dataset: str, charge: int, left: int) -> None:
         """Record that an engine failed on a charge; with no failures `left`, the data set stops."""
-        self.failures.setdefault(dataset, []).append(charge)
+        self.failures.setdefault(dataset, []).append((self.link.seq + 1, charge))
+        self.failed_at[dataset] = [*self.failures_of_a_day(dataset, self._time), self._time]
         if not left:
             self.stopped.add(dataset)
+
+    def failures_of_a_day(self, dataset: str, time: str) -> list[str]:
+        """Return the times of the failures on a data set that are less than a day before `time`, resumed or not.
+
+        Because  one that is later than `time`, by another clock, counts as well: a clock that is set back gives none.
+        """
+        now = datetime.fromisoformat(time)
+        return [each for each in self.failed_at.get(dataset, ()) if now - datetime.fromisoformat(each) < DAY]
 
     def resume(self, dataset: str) -> None:
         """Record that the owner resumed a data set. Its charges that were begun too often may be begun again, too."""
@@ -384,7 +398,7 @@ class State:
             raise LedgerCorrupt(f"entry {charge} was answered, and its answer cannot be found by its name.")
         self.admit_running(dataset)
         self.admit_unanswered(charge)
-        if charge in self.failures.get(dataset, ()) or self.waits(dataset, charge):
+        if any(charge == of for _, of in self.failures.get(dataset, ())) or self.waits(dataset, charge):
             raise Stopped(
                 f"this question waits for the owner of the data: it failed, or was begun {TRIES} times and never"
                 " answered.",
@@ -407,7 +421,8 @@ class State:
             "protects": self.protects,
             "versions": self.versions,
             "named": self.named,
-            "failures": self.failures,
+            "failures": {name: [list(each) for each in failed] for name, failed in self.failures.items()},
+            "failed_at": self.failed_at,
             "stopped": sorted(self.stopped),
             "unanswered": sorted(self.unanswered),
             "begun": [[charge, entries] for charge, entries in self.begun.items()],
@@ -429,7 +444,8 @@ class State:
         state.link, state.milestones, state.identity = Link(*said["link"]), said["milestones"], said["identity"]
         state.spent, state._since = _tallies(said["spent"]), _tallies(said["since"])
         state.protects, state.versions, state.named = said["protects"], said["versions"], said["named"]
-        state.failures, state.stopped, state.resumed = said["failures"], {*said["stopped"]}, said["resumed"]
+        state.failures = {name: [(seq, of) for seq, of in failed] for name, failed in said["failures"].items()}
+        state.failed_at, state.stopped, state.resumed = said["failed_at"], {*said["stopped"]}, said["resumed"]
         state.unanswered, state.begun, state.lost = {*said["unanswered"]}, dict(said["begun"]), said["lost"]
         state._most, state._brought, state._gone = (_accounts(said[each]) for each in ("most", "brought", "gone"))
         return state

@@ -364,8 +364,8 @@ class Kept(Fact):
 class Failed(Fact):
     """An engine failed on a charge. Its message is not recorded: it may quote personal data, and auditors read this.
 
-    `left` more failures are allowed before the data set stops; at 0 it has stopped. The number is recorded so that all
-    processes that share the ledger agree, whatever their catalogues say.
+    `left` more failures are allowed within a day before the data set stops; at 0 it has stopped. The number is recorded
+    so that all processes that share the ledger agree, whatever their catalogues say.
     """
 
     WORD: ClassVar[str] = "failed"

@@ -13,6 +13,9 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import indent
+
+from discreet.errors import visible
 
 __all__ = ["Notes", "Unanswered"]
 
@@ -36,10 +39,11 @@ class Unanswered:
     said: str | None
 
     def __str__(self) -> str:
-        who = f" by {self.analyst}" if self.analyst else ""
+        who = f" by {visible(self.analyst)}" if self.analyst else ""
         when = self.time[:19].replace("T", " ")
         asked = f"entry {self.entry}, {when} UTC: the question of entry {self.charge}{who}"
-        return f"{asked}\n{self.said or ELSEWHERE}"
+        said = visible(self.said, lines=True) if self.said else ELSEWHERE
+        return f"{asked}\n{indent(said, '  ')}"
 
 
 class Notes:

@@ -343,11 +343,16 @@ class Journal:
         assert self._state is not None
         return self._state
 
+    @staticmethod
+    def now() -> str:
+        """Return the time of the clock, as entries have it."""
+        return datetime.now(UTC).isoformat(timespec="microseconds")[:-6] + "Z"
+
     def append(self, fact: Fact) -> Entry:
         """Write the next entry."""
         if self.missing is not None and not isinstance(fact, Lost):
             raise LedgerCorrupt(str(self.missing))
-        entry = chain(self.state.link, fact, datetime.now(UTC).isoformat(timespec="microseconds")[:-6] + "Z")
+        entry = chain(self.state.link, fact, self.now())
         self.state.take(entry)
         self.store.execute("INSERT INTO discreet_entries (seq, body, hash, name) VALUES (?, ?, ?, ?)", *entry.row)
         return entry

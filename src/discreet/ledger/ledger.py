@@ -85,12 +85,12 @@ class Ledger:
     data sets about the same units share. `neighbours` ("add-remove") and `unit` ("person") say what a loss is about,
     for good. `protects` names the unit of each table ("unit patient_id", "unit order_id -> orders.id", "public",
     "every row is a unit"); the first time it is put on record, and must agree with the record later (see
-    `protection`). After so many `failures` of an engine the data set stops until `resume`; which question failed first
-    can reveal something about the data that no budget counts. `marks` is the folder of high-water marks. Without a
-    data set a ledger can only be read; with `older`, also where it is older than its mark (`missing` says what is not
-    there). Opening folds the entries since the last checkpoint, or all where there is none that can be believed (see
-    `checkpoint` for what is not looked at then, and found by `verify`); `progress` is told how many entries of how
-    many are done.
+    `protection`). After so many `failures` of an engine within a day the data set stops until `resume`; which question
+    failed first can reveal something about the data that no budget counts. `marks` is the folder of high-water marks.
+    Without a data set a ledger can only be read; with `older`, also where it is older than its mark (`missing` says
+    what is not there). Opening folds the entries since the last checkpoint, or all where there is none that can be
+    believed (see `checkpoint` for what is not looked at then, and found by `verify`); `progress` is told how many
+    entries of how many are done.
 
     A ledger belongs to its owner: a file that no other user can read. Ledgers of format 1 (0.1.0) had a hash of the
     data in the place of a version. They are read, and what was spent stays spent; but their data get a name like any
@@ -131,6 +131,7 @@ class Ledger:
         )
         store = _store(where)
         mark = Mark(folder(marks), store) if store.durable else None
+        self._shown = frozenset[int]()  # the entries of failures that were shown to the owner
         self._version = ("", "")  # the last fingerprint that was named, and its name
         self._journal = Journal(
             store, mark, create=budget is not None, reads=dataset is None, older=older, progress=progress
@@ -301,7 +302,10 @@ class Ledger:
 
     @property
     def failures(self) -> list[Unanswered]:
-        """The failures since the data set was last resumed. For its owner: messages may quote personal data."""
+        """The failures since the data set was last resumed. For its owner: messages may quote personal data.
+
+        Whoever reads this has been shown them, and may `resume`.
+        """
         dataset, found, charges, notes = self._dataset(), list[Entry](), dict[int, Charge](), self._notes.read()
         for entry in self:
             fact = entry.fact
@@ -311,6 +315,7 @@ class Ledger:
                 found.append(entry)
             elif isinstance(fact, Resumed) and fact.dataset == dataset:
                 found.clear()
+        self._shown = frozenset(entry.seq for entry in found)
         return [_unanswered(entry, charges, notes) for entry in found]
 
     @property
@@ -323,10 +328,10 @@ class Ledger:
         """Let the data set answer again, on record; return True if there was anything to resume. For its owner.
 
         Questions that failed may then be asked again for free: they are paid for. `seen` are the failures that the
-        owner looked at, by default all; if there are others since, the call is refused.
+        owner looked at, by default those that `failures` returned here last; if there are others, the call is refused.
         """
-        dataset, seen = self._dataset(), self.failures if seen is None else seen
-        resumed = self._journal.turn(lambda turn: transactions.resume(turn, dataset, len(seen)))
+        dataset, shown = self._dataset(), self._shown if seen is None else frozenset(each.entry for each in seen)
+        resumed = self._journal.turn(lambda turn: transactions.resume(turn, dataset, shown))
         if resumed:
             self._notes.forget()
         return resumed

@@ -14,7 +14,7 @@ from discreet.core.exact import Number, probability
 from discreet.core.loss import Budget, Loss
 from discreet.core.mechanism import Mechanism
 from discreet.core.text import show, table
-from discreet.errors import NotUnderstood
+from discreet.errors import NotUnderstood, visible
 from discreet.ledger.balances import State, title
 from discreet.ledger.entry import Entry
 from discreet.ledger.facts import Account
@@ -48,7 +48,7 @@ class Report:
             )
             for row in self.rows
         ]
-        heading = f"{self.dataset}: {self.charges} charges, as ε at δ = {show(self.delta)}"
+        heading = f"{visible(self.dataset)}: {self.charges} charges, as ε at δ = {show(self.delta)}"
         heading += f"; without what was lost before entry {self.lost}" if self.lost else ""
         return heading + "\n" + table(["ε", "adaptive", "theorem", ""], said, right="ε")
 
@@ -120,7 +120,8 @@ def _pane(pane: Any, account: Account, path: list[tuple[datetime, Loss]], cap: B
     pane.axhline(float(cap.epsilon), color="#b3261e", linestyle="--", label=f"budget, {cap}")
     pane.set_ylim(0, float(cap.epsilon) * 1.15)
     pane.set_ylabel("ε")
-    pane.set_title(f"{title(account)}: {len(path)} charge{'s' if len(path) > 1 else ''}", loc="left", fontsize=10)
+    name = title(account).replace("$", r"\$")  # no formula
+    pane.set_title(f"{name}: {len(path)} charge{'s' if len(path) > 1 else ''}", loc="left", fontsize=10)
     pane.xaxis.set_major_formatter(ConciseDateFormatter(pane.xaxis.get_major_locator()))  # type: ignore[no-untyped-call]
     pane.tick_params(axis="x", labelsize=8)
     pane.grid(alpha=0.25)

@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -280,21 +280,27 @@ def keep(journal: Journal, receipt: Receipt, answer: bytes) -> bytes:
 
 
 def fail(journal: Journal, receipt: Receipt, allowed: int) -> int:
-    """Put a failure on record and return its entry; the data set stops at the last failure that is allowed."""
+    """Put a failure on record and return its entry; the data set stops at the last failure that is allowed in a day.
+
+    Because  resuming gives none back: those of the day count, whether the owner has seen them or not. After as many as
+             are allowed, each further one of the day stops the data set again.
+    """
     dataset = receipt.dataset
-    left = max(0, allowed - 1 - len(journal.state.failures.get(dataset, ())))
+    left = max(0, allowed - 1 - len(journal.state.failures_of_a_day(dataset, journal.now())))
     return journal.append(Failed(dataset=dataset, of=receipt.charge, analyst=receipt.analyst, left=left)).seq
 
 
-def resume(journal: Journal, dataset: str, seen: int) -> bool:
-    """Let a data set answer again, after its owner saw `seen` failures; return True if there was a reason to."""
+def resume(journal: Journal, dataset: str, seen: Set[int]) -> bool:
+    """Let a data set answer again, after its owner saw the failures of these entries; return True if there was a reason
+    to. Refuse if there are others: they may have come while the owner was looking, after someone else resumed, too.
+    """
     state = journal.state
-    failed = len(state.failures.get(dataset, ()))
-    if failed > seen:
+    failed = {seq for seq, _ in state.failures.get(dataset, ())}
+    if not failed <= seen:
         raise NotAllowed(
             "there are failures that were not shown yet.",
             code="failures-unseen",
-            instead="look again: discreet resume CATALOGUE",
+            instead="look first: discreet resume CATALOGUE shows them, in Python clinic.failures",
         )
     if not failed and not count_unanswered(journal, dataset):
         return False

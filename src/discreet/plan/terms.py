@@ -54,8 +54,8 @@ class Terms(ABC):
 
     # ── of several questions ─────────────────────────────────────────────────────────────────────────────────────
 
-    def share(self, part: Fraction) -> Terms:
-        """Return the terms for a part of the cost; a margin stays what it is."""
+    def share(self, part: Fraction, delta: Fraction | None = None) -> Terms:
+        """Return the terms for a part of the cost, and a part of its `delta`, by default the same; a margin stays."""
         return self
 
     def can_batch(self, draft: Draft) -> bool:
@@ -93,8 +93,9 @@ class Spend(Terms):
     def least_cost(self, draft: Draft) -> Fraction:
         return self.epsilon
 
-    def share(self, part: Fraction) -> Spend:
-        return replace(self, epsilon=self.epsilon * part)
+    def share(self, part: Fraction, delta: Fraction | None = None) -> Spend:
+        events = None if self.delta is None else self.delta * (part if delta is None else delta)
+        return replace(self, epsilon=self.epsilon * part, delta=events)
 
     def check_allowed(self, costs: Iterable[Fraction]) -> None:
         """Refuse nothing: the cost was named."""

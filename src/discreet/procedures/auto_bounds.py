@@ -33,6 +33,7 @@ __all__ = [
     "ask_bounded",
     "bounds_to_use",
     "plan_of",
+    "search_cost",
     "search_text",
     "split_cost",
     "wanted_bounds",
@@ -187,18 +188,25 @@ def split_cost(draft: Draft, wanted: Terms) -> tuple[Fraction, Terms]:
             place=draft.view.place,
         )
     part = wanted.epsilon * BOUND_SHARE / len(wanted_bounds(draft))
-    return part, wanted.share(1 - BOUND_SHARE)
+    return part, wanted.share(1 - BOUND_SHARE, delta=Fraction(1))  # bounds need no δ
 
 
 def affordable(missing: Sequence[Plan], plans: Sequence[Plan], left: Remaining) -> None:
     """Refuse before a bound is bought if there is no room for the question that needs it."""
-    bounds = [each.loss for each in missing]
-    if bounds and not any(sum(bounds, plan.loss) in left for plan in plans):
+    bounds = [each.loss.charged for each in missing]
+    if bounds and not any(sum(bounds, plan.loss.charged) in left for plan in plans):
         raise BudgetExceeded(
             f"the budget has no room for finding the bounds and for the question: {left} is left.",
             code="budget-exceeded",
             instead="ask for less, or declare the bounds",
         )
+
+
+def search_cost(draft: Draft, part: Fraction, context: Context) -> Loss:
+    """Return the cost of the bounds that would be bought now: of those that no release is as good as."""
+    paid = context.paid()
+    wanted = [plan_of(draft, column, part) for column in wanted_bounds(draft)]
+    return sum((each.loss.charged for each in bounds_to_use(wanted, paid)[-1] if each not in paid), start=Loss.ZERO)
 
 
 def search_text(draft: Draft, part: Fraction) -> tuple[str, ...]:

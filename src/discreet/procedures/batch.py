@@ -53,6 +53,7 @@ __all__ = [
     "explain_many",
     "over_budget",
     "read_questions",
+    "room_for",
 ]
 
 MAX_QUESTIONS = 1000
@@ -130,10 +131,14 @@ def ask_drafts(
             answers[n] = Answer.of(draft, one.plan, one.released, one.bill, confidence=wanted.confidence)
     for n, one in zip(known, sold[len(found.batches) :], strict=True):
         answers[n] = Answer.of(drafts[n], one.plan, one.released, one.bill, confidence=wanted.confidence)
+    left = sold[-1].bill.left if sold else None
     for n, own in found.singles.items():
         if n not in known:
             answers[n] = yield from ask(*asked[n], own, context)
-    return [answers[n].remarked(*found.remarks(n)) for n in range(len(answers))]
+            left = answers[n].left
+    assert left is not None
+    after = {n: replace(each, bill=replace(each.bill, left=left)) for n, each in answers.items()}
+    return [after[n].remarked(*found.remarks(n)) for n in range(len(after))]
 
 
 def explain_many(asked: Questions, wanted: Terms, context: Context) -> Explanations:
@@ -157,20 +162,33 @@ def explain_many(asked: Questions, wanted: Terms, context: Context) -> Explanati
 
 
 def explain_drafts(
-    drafts: Sequence[Draft], wanted: Terms, context: Context, steps: int = 0
+    drafts: Sequence[Draft], wanted: Terms, context: Context, steps: int = 0, *, before: Loss = Loss.ZERO
 ) -> tuple[list[Explanation], BatchPlan | None]:
-    """Explain what `ask_drafts` would cost."""
+    """Explain what `ask_drafts` would cost, after `before` was bought.
+
+    Because  each part is bought by the first of its plans that has room beside those before it, in this order.
+    """
     if not drafts:
         return [], None
     with work.limited_work(work.MAX_WORK_TOGETHER, together=True):
         work.spend(steps)
-        found = divide_batch(drafts, wanted, context.paid(), None)
-    each = dict[int, Explanation]()
+        found = divide_batch(drafts, wanted, paid := context.paid(), None)
+    each, spent, seen = dict[int, Explanation](), before, set[str]()
+
+    def bought(one: Explanation) -> Explanation:
+        nonlocal spent
+        if one.origin.key not in seen and one.plan not in paid:
+            spent = spent + one.cost.charged
+        seen.add(one.origin.key)
+        return one
+
     for places, together in found.batches:
-        one = explanation_of(together.draft, together.plans, wanted, context)
+        one = bought(explanation_of(together.draft, together.plans, wanted, context, before=spent))
         for n, draft in zip(places, together.read(one.plan), strict=True):
             each[n] = replace(one, origin=PlannedQuestion(draft.measured(one.plan.measures), one.plan))
-    each |= {n: explain(drafts[n], own, context) for n, own in found.singles.items()}
+    last = {n: bool(wanted_bounds(own.check_terms(drafts[n]))) for n, own in found.singles.items()}
+    for n in sorted(found.singles, key=lambda place: last[place]):
+        each[n] = bought(explain(drafts[n], found.singles[n], context, before=spent))
     return [each[n] for n in range(len(each))], found
 
 
@@ -264,6 +282,16 @@ def batch_terms(epsilon: Number | None, within: Number | None, confidence: Numbe
     return wanted
 
 
+def room_for(rounds: Sequence[tuple[Sequence[Draft], Terms]], earlier: Past, left: Remaining) -> None:
+    """Refuse several rounds of questions, each on its terms, that do not fit into `left` one after the other."""
+    parts = list[tuple[Plan, ...]]()
+    for drafts, wanted in rounds:
+        found = divide_batch(drafts, wanted, earlier, None)
+        parts += [together.plans for _, together in found.batches]
+        parts += [own.plans(each) for each, own in {drafts[n]: own for n, own in found.singles.items()}.items()]
+    _room(parts, earlier, left)
+
+
 def divide_batch(drafts: Sequence[Draft], wanted: Terms, earlier: Past, left: Remaining | None) -> BatchPlan:
     """Divide several questions into joint releases and single ones, on these terms; refuse if not all fit into `left`.
 
@@ -305,7 +333,7 @@ def _room(parts: Sequence[tuple[Plan, ...]], earlier: Past, left: Remaining | No
     """Refuse parts that do not fit as a whole, each by the first of its plans that fits after those before it."""
     spent = Loss.ZERO
     for plans in parts if left is not None else ():
-        costs = (spent if each in earlier else spent + each.loss for each in plans)
+        costs = (spent if each in earlier else spent + each.loss.charged for each in plans)
         found = next((each for each in costs if left is not None and each in left), None)
         if found is None:
             raise over_budget(sum((each[0].loss for each in parts if each[0] not in earlier), start=Loss.ZERO), left)

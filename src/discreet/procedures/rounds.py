@@ -15,14 +15,14 @@ from fractions import Fraction
 
 from discreet.answers.answer import Answer
 from discreet.answers.bill import Bill
-from discreet.answers.explanation import Explanation
+from discreet.answers.explanation import Explanation, Explanations
 from discreet.answers.frame import number_text
 from discreet.core import work
 from discreet.errors import NotAllowed
 from discreet.plan.compile.rounds import MAX_VALUES
-from discreet.plan.draft import Question, Staged
+from discreet.plan.draft import Draft, Question, Staged
 from discreet.plan.terms import Terms
-from discreet.procedures.batch import ask_drafts, divide_batch, explain_drafts
+from discreet.procedures.batch import ask_drafts, explain_drafts, room_for
 from discreet.procedures.composed import answer_of, asked_of, explanation_of_all, public_rows
 from discreet.procedures.procedure import Context, Procedure
 
@@ -34,22 +34,30 @@ CUT = "Rows were compared with the first {:,} of {:,} values that a subquery has
 
 def ask_staged(question: Staged, wanted: Terms, context: Context) -> Procedure[Answer]:
     """Buy the answers that rows are compared with; then the question with these."""
-    part = _share(question, wanted)
+    (_, early), (_, late) = rounds = _rounds(question, wanted)
     with work.limited_work(work.MAX_WORK_TOGETHER, together=True):
-        divide_batch(question.inner, wanted, context.paid(), context.left())
-    first = yield from _bought(question.first, [(each, None) for each in question.asked], wanted.share(part), context)
+        room_for(rounds, context.paid(), context.left())
+    first = yield from _bought(question.first, [(each, None) for each in question.asked], early, context)
     select = question.again([each.data for each in first])
     second = context.question(select)
-    (answer,) = yield from _bought([second], [(select, None)], wanted.share(1 - part), context)
+    (answer,) = yield from _bought([second], [(select, None)], late, context)
     bill = replace(Bill.of_all([*(each.bill for each in first), answer.bill]), left=answer.bill.left)
     return replace(answer, bill=bill).remarked(*(line for each in first for line in _said(each)))
 
 
 def explain_staged(question: Staged, wanted: Terms, context: Context) -> Explanation:
     """Explain both rounds; the second with assumed answers of the first."""
-    _share(question, wanted)
-    parts = explain_drafts(question.inner, wanted, context)[0]
+    (first, early), (second, late) = _rounds(question, wanted)
+    parts = explain_drafts(first, early, context)[0]
+    parts += explain_drafts(second, late, context, before=Explanations.total(parts))[0]
     return explanation_of_all(question, parts, wanted, context)
+
+
+def _rounds(question: Staged, wanted: Terms) -> list[tuple[tuple[Draft, ...], Terms]]:
+    """Return the drafts of both rounds, those of the second with assumed answers, each with its share of the cost."""
+    part = _share(question, wanted)
+    first = tuple(draft for each in question.first for draft in each.inner)
+    return [(first, wanted.share(part)), (question.assumed.inner, wanted.share(1 - part))]
 
 
 def _share(question: Staged, wanted: Terms) -> Fraction:

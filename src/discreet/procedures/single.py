@@ -5,13 +5,13 @@ from __future__ import annotations
 from discreet.answers.answer import Answer
 from discreet.answers.display import left_text
 from discreet.answers.explanation import Explanation, PlannedQuestion
+from discreet.core.loss import Loss
 from discreet.errors import NotAllowed
 from discreet.plan.draft import Draft
 from discreet.plan.plan import Plan
-from discreet.plan.pricing import plans_for
 from discreet.plan.terms import Terms
 from discreet.procedures import auto_bounds
-from discreet.procedures.margin import UNKNOWN, ask_within, first_cost, margin_is_met
+from discreet.procedures.margin import ask_within, first_plans, margin_is_met, unknown_text
 from discreet.procedures.procedure import Context, Procedure, buy
 from discreet.procedures.recall import plans_of
 from discreet.procedures.reuse import derive_answer
@@ -52,30 +52,35 @@ def ask_free(sql: str, params: Params, wanted: Terms, context: Context, *, or_bu
     return (yield from ask(sql, params, wanted, context))
 
 
-def explain(draft: Draft, wanted: Terms, context: Context) -> Explanation:
-    """Explain what asking a question would cost and how exact the answer would be."""
+def explain(draft: Draft, wanted: Terms, context: Context, *, before: Loss = Loss.ZERO) -> Explanation:
+    """Explain what asking a question would cost, after `before` was bought, and how exact the answer would be."""
     draft = wanted.check_terms(draft)
-    remarks: tuple[str, ...] = ()
+    remarks, beside = tuple[str, ...](), Loss.ZERO
     if auto_bounds.wanted_bounds(draft):
         part, wanted = auto_bounds.split_cost(draft, wanted)
         remarks = auto_bounds.search_text(draft, part)
+        beside = auto_bounds.search_cost(draft, part, context)
     if (sought := wanted.data_dependent_margin(draft)) is not None:
-        remarks = (UNKNOWN,)
-        plans = plans_for(draft, first_cost(context.budget.epsilon, sought), sought.delta)
+        remarks = (unknown_text(sought),)
+        plans = first_plans(draft, sought, context.budget.epsilon)
     else:
         plans = plans_of(draft, wanted, context)
-    return explanation_of(draft, plans, wanted, context, remarks)
+    return explanation_of(draft, plans, wanted, context, remarks, before=before, beside=beside)
 
 
 def explanation_of(
-    draft: Draft, plans: tuple[Plan, ...], wanted: Terms, context: Context, remarks: tuple[str, ...] = ()
-) -> Explanation:
-    """Explain the first of these plans that fits: its cost and its margins."""
+    draft: Draft, plans: tuple[Plan, ...], wanted: Terms, context: Context, remarks: tuple[str, ...] = (),
+    *, before: Loss = Loss.ZERO, beside: Loss = Loss.ZERO,
+) -> Explanation:  # fmt: skip
+    """Explain the first of these plans that fits after `before` and `beside` were bought: its cost, with that of
+    `beside`, and its margins.
+    """
     left = context.left()
-    plan = next((each for each in plans if each.loss in left), plans[0])
+    plan = next((each for each in plans if before + beside + each.loss.charged in left), plans[0])
     context.check(plan)
     remarks += context.snapshot.remarks(plan)
     if plan.loss.pure is None:
         remarks += (GAUSSIAN,)
-    planned, sql = PlannedQuestion(draft.measured(plan.measures), plan), context.snapshot.sql(plan)
-    return Explanation(planned, wanted.confidence, left_text(left, plan.loss), sql, plan.loss in left, remarks)
+    planned, sql = PlannedQuestion(draft.measured(plan.measures), plan, beside), context.snapshot.sql(plan)
+    cost, fits = planned.cost, before + beside + plan.loss.charged in left
+    return Explanation(planned, wanted.confidence, left_text(left, cost), sql, fits, remarks)

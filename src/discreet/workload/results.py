@@ -12,7 +12,7 @@ from discreet.answers.display import bounds_text
 from discreet.core.exact import Number
 from discreet.core.loss import Loss, Remaining
 from discreet.core.text import table
-from discreet.errors import NotAllowed
+from discreet.errors import NotAllowed, visible
 from discreet.kernel.expressions import Value
 from discreet.matrix.families import Floats
 from discreet.matrix.labels import Labels
@@ -153,7 +153,7 @@ class WorkloadAnswers(Answers):
 
     def __repr__(self) -> str:
         said = f"{super().__repr__().removesuffix('>')}; cost {self.cost}; left {self.left}>"
-        return "\n".join([said, *self.remarks])
+        return "\n".join([said, *map(visible, self.remarks)])
 
 
 @dataclass(frozen=True, repr=False)
@@ -246,11 +246,11 @@ class WorkloadExplanation:
             self._chosen.summary,
             f"Left: {self.left}{'' if self.fits else '; this does not fit'}.",
             f"Cells: {self.cells:,}. {self.error.describe()}",
-            *self.remarks,
+            *map(visible, self.remarks),
             "",
             table(["strategy", "noise", "expected squared error", ""], rows),
             "",
             "The engine would run:",
-            *("  " + line for line in self.sql.split("\n")),
+            *("  " + visible(line) for line in self.sql.split("\n")),
         ]
         return "\n".join(lines)

@@ -135,7 +135,7 @@ def examine(dice: random.Random, folder: Path) -> int:
         explained = [act(curator, world, new[0], "bob") for act in FREE.values()]
         if left != [str(curator.ledger.left_to(each)) for each in ANALYSTS]:
             raise Found("a data set that has stopped is paid")
-        curator.resume()
+        curator.ledger.resume(curator.failures)
         if explained != [act(curator, world, new[0], "bob") for act in FREE.values()]:
             raise Found("an explanation depends on whether an engine failed")
         curator.ask(new[0], epsilon=1, analyst="ann")
