@@ -267,7 +267,7 @@ class Curator:
         """Let the data set answer again after failures of the engine; return True if there was anything to resume.
 
         For its owner. Look at `failures` first: a question may have been written to fail if a certain unit is in the
-        data. Only what was shown there is resumed; if there is another failure, the call is refused.
+        data. What was shown there is resumed, and if there is another failure since, the call is refused.
         """
         return self.ledger.resume()
 

@@ -131,7 +131,7 @@ class Ledger:
         )
         store = _store(where)
         mark = Mark(folder(marks), store) if store.durable else None
-        self._shown = frozenset[int]()  # the entries of failures that were shown to the owner
+        self._shown: frozenset[int] | None = None  # the entries of failures that the owner looked at, if any
         self._version = ("", "")  # the last fingerprint that was named, and its name
         self._journal = Journal(
             store, mark, create=budget is not None, reads=dataset is None, older=older, progress=progress
@@ -329,9 +329,13 @@ class Ledger:
 
         Questions that failed may then be asked again for free: they are paid for. `seen` are the failures that the
         owner looked at, by default those that `failures` returned here last; if there are others, the call is refused.
+        An owner who did not look at all takes what there is now.
         """
         dataset, shown = self._dataset(), self._shown if seen is None else frozenset(each.entry for each in seen)
+        if shown is None:
+            shown = frozenset(each.entry for each in self.failures)
         resumed = self._journal.turn(lambda turn: transactions.resume(turn, dataset, shown))
+        self._shown = None
         if resumed:
             self._notes.forget()
         return resumed
