@@ -48,10 +48,10 @@ class Average(Estimator[Law]):
         return list(self.means(parts).tolist())
 
     def means(self, parts: Integers) -> Floats:
-        """Return the mean of each group; the middle of the range where less than one row is estimated."""
+        """Return the mean of each group, within the range; its middle where less than one row is estimated."""
         top, count = weighted(self.top, parts), weighted(self.all, parts)
         enough = count >= float(self.whole)
-        share = np.where(enough, top / np.where(enough, count, 1.0), 0.5)
+        share = np.where(enough, np.clip(top / np.where(enough, count, 1.0), 0, 1), 0.5)
         return np.asarray(float(self.low) + self.width * share)
 
     def ends(self, noise: Spread, parts: Integers, confidence: Fraction) -> tuple[Floats, Floats]:
