@@ -8,12 +8,10 @@ import io
 import json
 import os
 import re
-import select
 import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -22,7 +20,7 @@ import pytest
 import discreet as dp
 from discreet.cli import progress
 from discreet.cli.command import main
-from support.terminals import Terminal
+from support.terminals import COMMAND, STOPS, Terminal, converse
 
 CATALOGUE = """\
 [dataset]
@@ -38,8 +36,6 @@ columns.sex = { values = ["F", "M", "X"] }
 columns.ward = { }
 """
 BY_SEX = "SELECT sex, COUNT(*) AS n, AVG(age) AS age FROM visits GROUP BY sex"
-SPAWN = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))"
-COMMAND = [sys.executable, "-m", "discreet.cli"]
 
 
 def run(folder: Path, *words: object, given: str | None = None) -> tuple[int, bytes, str]:
@@ -258,37 +254,6 @@ def test_a_reader_that_has_seen_enough(clinic: Path) -> None:
 
 
 # ── on a terminal ────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-STOPS = ["\x03", "\x04"]
-
-
-def converse(folder: Path, words: Sequence[object], answers: Sequence[str]) -> tuple[int, str]:
-    """Run a command on a terminal of its own; give each answer when it is asked for."""
-    said, left = b"", iter(answers)
-    with subprocess.Popen(
-        [sys.executable, "-c", SPAWN, *COMMAND, *map(str, words)],
-        cwd=folder,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=os.environ | {"PYTHONUTF8": "1", "TERM": "dumb"},
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        answer: str | None = None
-        while True:
-            if not select.select([process.stdout], [], [], 5)[0]:  # a key that came between two modes of a terminal
-                if answer in STOPS:  # is lost, and a person would press it again
-                    process.stdin.write(answer.encode())
-                    process.stdin.flush()
-                continue
-            if not (piece := os.read(process.stdout.fileno(), 65536)):
-                break
-            said += piece
-            if said.endswith(b"]: ") and (answer := next(left, None)) is not None:
-                process.stdin.write(answer.encode())
-                process.stdin.flush()
-    return process.returncode, said.decode().replace("\r", "")
 
 
 def test_arrow_is_not_for_terminals(clinic: Path) -> None:

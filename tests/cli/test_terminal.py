@@ -148,6 +148,7 @@ source = "data.parquet"
 budget = { epsilon = "1000", delta = "1e-3" }
 ledger = "clinic.ledger"
 [tables.data]
+unit = "row"
 columns.name = { }
 columns.age = { min = -9, max = 0 }
 [analysts."=1+1"]

@@ -20,6 +20,7 @@ __all__ = ["CatalogueFile", "read"]
 
 DATASET = ("name", "source", "budget", "neighbours", "ledger", "unit", "failures")
 TABLE = ("unit", "rows_per_unit", "groups_per_unit", "columns", "public", "key", "references", "csv")
+DATA = (".csv", ".tsv", ".txt", ".parquet", ".duckdb", ".db", ".ddb")  # what is given for a catalogue by mistake
 MAX_FILE_CHARS = 1 << 22  # characters of a catalogue
 WRITTEN = "texts are in quotes, numbers have a decimal point; docs/catalogue.md shows a catalogue"
 
@@ -44,14 +45,10 @@ def _toml(path: Path) -> tuple[str, dict[str, Any]]:
             f"there is no catalogue {path}.", code="no-catalogue", instead="write one with: discreet init DATA"
         ) from None
     except UnicodeDecodeError:
-        raise NotUnderstood(
-            f"{path} is not a catalogue.", code="wrong-catalogue", instead="write one with: discreet init DATA"
-        ) from None
+        raise _no_catalogue(path) from None
     except tomllib.TOMLDecodeError as problem:
-        if path.suffix.lower() in (".csv", ".tsv", ".txt"):
-            raise NotUnderstood(
-                f"{path} is not a catalogue.", code="wrong-catalogue", instead=f"write one with: discreet init {path}"
-            ) from None
+        if path.suffix.lower() in DATA:
+            raise _no_catalogue(path) from None
         raise _not_toml(text, str(problem)) from None
     except (ValueError, RecursionError):
         raise NotUnderstood(
@@ -59,6 +56,13 @@ def _toml(path: Path) -> tuple[str, dict[str, Any]]:
             code="wrong-catalogue",
             instead="docs/catalogue.md shows one",
         ) from None
+
+
+def _no_catalogue(path: Path) -> NotUnderstood:
+    data = path if path.suffix.lower() in DATA else "DATA"
+    return NotUnderstood(
+        f"{path} is not a catalogue.", code="wrong-catalogue", instead=f"write one with: discreet init {data}"
+    )
 
 
 def _not_toml(text: str, problem: str) -> Refusal:

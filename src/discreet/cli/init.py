@@ -84,13 +84,13 @@ def _init(options: argparse.Namespace) -> None:
 
     asked = sys.stdin.isatty() and sys.stdout.isatty() and not options.yes
     tables = inspect(data, detect=asked or options.unit is not None)
+    if data.is_file() and is_one_table(data):
+        tables = [replace(tables[0], name=_simple(tables[0].name))]  # a file goes by any name
+    given = _given(tables, options.unit)
     for each in tables:
         if seems := form_text(each):
             read = "is read as" if each.read_as_seen else "is not read as it seems to be written, which is"
             say(f"{each.name} {read} csv = {seems}. If that is wrong, edit what is written.")
-    if data.is_file() and is_one_table(data):
-        tables = [replace(tables[0], name=_simple(tables[0].name))]  # a file goes by any name
-    given = _given(tables, options.unit)
     name, budget = _simple(data.resolve().stem), BUDGET
     if asked:
         with contextlib.suppress(ImportError):

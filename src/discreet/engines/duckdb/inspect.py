@@ -6,7 +6,7 @@ No value is kept: bounds and lists of values are public, so the owner declares t
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -20,6 +20,7 @@ from discreet.errors import NotUnderstood
 __all__ = ["LINES", "InspectedTable", "look"]
 
 LINES = 1000  # of a CSV file, from which kinds are guessed
+NEARLY_ALL = 0.9  # of its values, to be guessed a kind
 WHOLE = re.compile(r"[+-]?\d{1,18}")
 THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+")
 DELIMITERS = (",", ";", "\t", "|")
@@ -100,17 +101,24 @@ def _said(field: str | None, form: Csv) -> str:
 
 
 def _guess(values: list[str], form: Csv) -> str:
+    """Return the kind of most values; some may be none of it, which is for the owner to know."""
     said = [each for each in values if each]
-    if form.decimal != ".":
-        said = [each if WHOLE.fullmatch(each) else with_point(each) for each in said] if _commas(said) else said
+    if form.decimal != "." and _commas(said):
+        said = [each if WHOLE.fullmatch(each) else with_point(each) for each in said]
     for kind, pattern in (("integer", WHOLE), ("real", DECIMAL)):
-        if said and all(pattern.fullmatch(each) for each in said):
+        if _most(pattern.fullmatch(each) for each in said):
             return kind
     read = date_reader(form.date) if form.date else str
     moments = [iso(read(each)) for each in said]
-    if not moments or None in moments:
+    if not _most(each is not None for each in moments):
         return "text"
     return "timestamp" if any(isinstance(each, datetime) for each in moments) else "date"
+
+
+def _most(each: Iterable[object]) -> bool:
+    """Return True if nearly all are true, and there are any."""
+    found = list(map(bool, each))
+    return bool(found) and sum(found) >= NEARLY_ALL * len(found)
 
 
 # ── how a CSV file seems to be written ───────────────────────────────────────────────────────────────────────────
@@ -155,17 +163,14 @@ def _delimiter(first: bytes, lines: list[bytes], form: Csv) -> str:
 
 
 def _commas(values: list[str]) -> bool:
-    """Whether all values are numbers, some with a decimal comma: not only whole ones with commas between thousands."""
-    commas = [each for each in values if "," in each]
-    return (
-        bool(commas)
-        and not all(THOUSANDS.fullmatch(each) for each in commas)
-        and all(not with_point(each).startswith("?") for each in values)
-    )
+    """Whether values are numbers, some with a decimal comma: not only whole ones with commas between thousands."""
+    numbers = [each for each in values if not with_point(each).startswith("?")]
+    commas = [each for each in numbers if "," in each]
+    return len(numbers) >= NEARLY_ALL * len(values) and not all(THOUSANDS.fullmatch(each) for each in commas)
 
 
 def _dates(values: list[str]) -> list[str]:
-    """Return the forms of dates that all values have, none for those that are written as ISO 8601 has it."""
-    if not values or all(iso(each) is not None for each in values):
+    """Return the forms of dates that the values have, none for those that are written as ISO 8601 has it."""
+    if _most(iso(each) is not None for each in values):
         return []
-    return [form for form in DATES if all(iso(date_reader(form)(each)) is not None for each in values)]
+    return [form for form in DATES if _most(iso(date_reader(form)(each)) is not None for each in values)]
