@@ -56,6 +56,7 @@ from discreet.plan.estimates.noise_sums import DifferenceOf
 from discreet.plan.expressions.dates import constant as moment
 from discreet.plan.expressions.functions import FUNCTIONS
 from discreet.plan.expressions.rules import listed_values, small
+from discreet.plan.groups.missing import nullable
 from discreet.plan.groups.possible import possible
 from discreet.plan.measures.measure import Measure
 from discreet.plan.measures.statistic import ROWS, UNITS, Statistic
@@ -168,7 +169,10 @@ def _speaks_of_missing(plan: Plan, asked: list[q.Expression], filters: int, cata
 
     Those rows are in no group of the plan, so their part of the answer is not there.
     """
-    ways = [(*key.domain, *([] if key.null or _required(key, plan, catalogue) else [None])) for key in plan.keys]
+    some = [nullable(_bare(key.tree), plan.table, plan.where, catalogue) for key in plan.keys]
+    ways = [
+        (*key.domain, *([None] if null and not key.null else [])) for key, null in zip(plan.keys, some, strict=True)
+    ]
     if math.prod(map(len, ways)) > MAX_COMPUTED:
         return True
     missing = [n for n, key in enumerate(plan.keys) if not key.null]
@@ -183,13 +187,6 @@ def _speaks_of_missing(plan: Plan, asked: list[q.Expression], filters: int, cata
     )
 
 
-def _required(key: Key, plan: Plan, catalogue: Catalogue) -> bool:
-    """Return True if a key is a column that is declared to have a value in every row."""
-    table = catalogue.table(plan.table) if isinstance(plan.table, str) else None
-    column = None if table is None or key.tree.column is None else table.column(key.tree.column)
-    return column is not None and column.required
-
-
 def _complete(key: Key, plan: Plan, catalogue: Catalogue) -> bool:
     """Return True if the released values of a key are all that it can have by the present catalogue, at least those
     that it can have where the filter of the plan is true.
@@ -198,8 +195,9 @@ def _complete(key: Key, plan: Plan, catalogue: Catalogue) -> bool:
     if now is None or now.domain is None:
         return False
     blocks = possible([now], plan.table, plan.where, catalogue)
-    there = {row[0] for row in blocks[0].rows} if blocks else set(now.domain)
-    return there <= set(key.domain) <= there | set(now.domain)
+    null = {None} if nullable(_bare(key.tree), plan.table, plan.where, catalogue) else set()
+    there = {row[0] for row in blocks[0].rows} if blocks else {*now.domain, *null}
+    return there <= set(key.domain) <= {*there, *now.domain, None}
 
 
 def _extra(asked: Tree | None, released: Tree | None) -> list[Tree] | None:

@@ -17,6 +17,7 @@ from discreet.kernel.plan import Key
 from discreet.kernel.types import listed
 from discreet.plan.compile import aggregates
 from discreet.plan.compile.split import SplitQuery
+from discreet.plan.groups.missing import nullable
 from discreet.plan.groups.possible import Block, possible
 from discreet.plan.plan import MAX_CELLS
 from discreet.plan.rows.types import is_unit, typed
@@ -46,7 +47,8 @@ def group_keys(question: SplitQuery, where: Tree | None, catalogue: Catalogue) -
     """
     found = [_typed(each, question) for each in question.keys]
     blocks = [each for each in possible(found, question.relation, where, catalogue) if each.rows]
-    domains = [_domain(n, each, blocks) for n, each in enumerate(found)]
+    some = [nullable(each.tree, question.relation, where, catalogue) for each in found]
+    domains = [_domain(n, each, blocks, null=null) for n, (each, null) in enumerate(zip(found, some, strict=True))]
     while True:
         keys = tuple(map(_key, found, domains, question.keys))
         groups = _listed(keys, blocks)
@@ -67,7 +69,9 @@ def group_keys(question: SplitQuery, where: Tree | None, catalogue: Catalogue) -
 
 def _whole(key: Key, found: Typed, what: q.Expression) -> Key:
     """Return a key with all values that are declared of it; one of which none are as it is."""
-    return key if found.domain is None or set(found.domain) == {*key.domain} else _declared(found, what)
+    if found.domain is None or {*found.domain, None} == {*key.domain, None}:
+        return key
+    return replace(_declared(found, what), null=key.null)
 
 
 def _typed(what: q.Expression, question: SplitQuery) -> Typed:
@@ -89,7 +93,7 @@ def _typed(what: q.Expression, question: SplitQuery) -> Typed:
 # ── groups ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _domain(n: int, key: Typed, blocks: Sequence[Block]) -> tuple[Any, ...] | None:
+def _domain(n: int, key: Typed, blocks: Sequence[Block], *, null: bool) -> tuple[Any, ...] | None:
     """Return the values of a key: those that can be, in the order in which they are declared, NULL last; None if it is
     private.
     """
@@ -98,7 +102,7 @@ def _domain(n: int, key: Typed, blocks: Sequence[Block]) -> tuple[Any, ...] | No
             there = {row[block.keys.index(n)] for row in block.rows}
             declared = [each for each in key.domain or () if each in there]
             return (*declared, *sorted(there.difference(declared, [None])), *([None] if None in there else []))
-    return key.domain
+    return key.domain if key.domain is None or not null else (*key.domain, None)
 
 
 def _listed(keys: Sequence[Key], blocks: Sequence[Block]) -> tuple[int, ...] | None:

@@ -31,9 +31,9 @@ from discreet.plan.groups.conditions import (
     equal_columns,
     may_be_null,
     narrowed,
-    rejects_null,
     standing,
 )
+from discreet.plan.groups.missing import always, missing_columns
 
 __all__ = ["MAX_LISTED", "Block", "Group", "possible"]
 
@@ -134,7 +134,7 @@ def _over(tree: Tree | None, made: Mapping[str, Tree]) -> Tree | None:
 
 
 def _of_rows(relation: Relation, wanted: list[Wanted], conditions: list[Tree], said: Catalogue) -> list[Block]:
-    return _Rows.of(relation, conditions, said).blocks(wanted)
+    return _Rows.of(relation, wanted, conditions, said).blocks(wanted)
 
 
 def column_of(name: str, relation: Any, catalogue: Catalogue) -> Column | None:
@@ -181,10 +181,10 @@ class _Rows:
     whose: Mapping[str, int]  # for each column of these the table
     conditions: Sequence[Tree]  # with one name for columns that are equal
     names: Mapping[str, str]  # that name, where it is another column's
-    missing: frozenset[str]  # the columns that hold NULL where a LEFT JOIN finds nothing
+    missing: frozenset[str]  # the columns that may hold NULL
 
     @classmethod
-    def of(cls, relation: Any, conditions: list[Tree], said: Catalogue) -> _Rows:
+    def of(cls, relation: Any, wanted: Sequence[Wanted], conditions: list[Tree], said: Catalogue) -> _Rows:
         joined = relation.parts if type(relation) is Join else ()
         tests = [*conditions, *(test for each in joined if each.how == "inner" for test in conjuncts(each.on))]
         read = set[str]().union(*(each.columns for each in tests))
@@ -194,13 +194,13 @@ class _Rows:
             read |= set() if there is None else {each.name for each in there.columns}
         known = {name: each for name in read if (each := column_of(name, relation, said)) is not None}
         parts = {n: each for n, each in enumerate(joined) if _public(each, said)}
-        sometimes = frozenset(n for n, each in parts.items() if not _always(each, tests))
+        sometimes = frozenset(n for n, each in parts.items() if not always(each, tests))
         whose = {outer: n for n, each in parts.items() for _, outer in each.names}
         names = _names(tests, known, whose)
         made = {name: replace(_field(known[name]), name=other) for name, other in names.items()}
         same = [_renamed(each, made) for each in tests]
-        empty = [each for each in joined if each.how == "left" and not _always(each, tests)]
-        missing = frozenset(outer for part in empty for _, outer in part.names)
+        read |= set[str]().union(*(each.tree.columns for each in wanted if each.tree is not None))
+        missing = missing_columns(read, relation, tests, said)
         return cls(said, known, parts, sometimes, whose, same, names, missing)
 
     def blocks(self, wanted: list[Wanted]) -> list[Block]:
@@ -326,7 +326,8 @@ class _Rows:
     def _of_columns(self, names: list[str], keys: list[Wanted]) -> Block | None:
         """Return the combinations of keys over all that columns can hold where conditions that read these are true."""
         tests = [each for each in self.conditions if each.columns and each.columns <= set(names)]
-        if names and not tests and len(keys) < 2 and not may_be_null(keys[0].tree or NOTHING, self.missing):
+        only = (keys[0].tree or NOTHING) if len(keys) < 2 else NOTHING
+        if names and not tests and len(keys) < 2 and (only.column or not may_be_null(only, self.missing)):
             return None
         held = [self._held(each) for each in names]
         known = [each for each in held if each is not None]
@@ -355,8 +356,7 @@ class _Rows:
             domain = constants(column, own)
         if domain is None:
             return None
-        some = name in self.missing and not any(rejects_null(each, name) for each in self.conditions)
-        every = [*domain, *([None] if some else [])]
+        every = [*domain, *([None] if name in self.missing else [])]
         spend(len(every) * len(own))
         return [each for each in every if all(value(test, {name: each}) for test in own)]
 
@@ -387,14 +387,6 @@ def _public(part: JoinInput, said: Catalogue) -> bool:
     rows = node(part.source).sources
     plain = not rows or (type(part.source) is Projection and isinstance(rows[0], str))
     return plain and all(each is not None and each.public for each in tables) and part.how in ("inner", "left")
-
-
-def _always(part: JoinInput, tests: Sequence[Tree]) -> bool:
-    """Return True if every joined row that counts has a row of this input."""
-    mine = {outer for _, outer in part.names}
-    return part.how == "inner" or (
-        part.how == "left" and any(rejects_null(each, name) for each in tests for name in each.columns & mine)
-    )
 
 
 def _names(tests: Sequence[Tree], known: Mapping[str, Column], whose: Mapping[str, int]) -> dict[str, str]:
