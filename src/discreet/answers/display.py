@@ -120,8 +120,18 @@ def _with_margin(value: Any, margin: float | None) -> str:
 
 
 def bounds_text(draft: Draft, keys: Sequence[Key]) -> list[str]:
-    """Return the remarks on contribution bounds and on cut texts, where they leave anything out, for these keys."""
-    return [*_bounds_sentences(draft, keys), *([LONG] if draft.looked_into else [])]
+    """Return the remarks on contribution bounds, on values that are in no group and on cut texts, where they leave
+    anything out, for these keys.
+    """
+    return [*_bounds_sentences(draft, keys), *_beyond(draft), *([LONG] if draft.looked_into else [])]
+
+
+def _beyond(draft: Draft) -> list[str]:
+    columns = [f"`{name}`" for name, column in draft.beyond if column]
+    others = [f"`{name}`" for name, column in draft.beyond if not column]
+    said = [f"Values of {' and '.join(columns)} other than those declared are in no group."] if columns else []
+    follow = f"Values of {' and '.join(others)} that do not follow from those declared are in no group."
+    return [*said, *([follow] if others else [])]
 
 
 def _bounds_sentences(draft: Draft, keys: Sequence[Key]) -> list[str]:

@@ -52,6 +52,7 @@ class Draft:
     alternatives: tuple[Alternative, ...] = ()  # what may be measured instead, where that errs less
     listed: tuple[int, ...] | None = None  # the groups that can be, where not all combinations of keys can
     declared: tuple[Key, ...] = ()  # the keys with all their declared values, also those that cannot be
+    beyond: tuple[tuple[str, bool], ...] = ()  # names of keys with values in no group, and whether they are columns
 
     @property
     def staged(self) -> None:

@@ -67,7 +67,7 @@ from discreet.postprocess.query import run_view
 from discreet.postprocess.table import RELEASED, Given
 from discreet.sql import query as q
 
-__all__ = ["Derivation", "best_derivation", "columns_read", "derive"]
+__all__ = ["Derivation", "best_derivation", "columns_read", "derive", "typed_now"]
 
 NOWHERE = Place("", 0, 0)
 MAX_COMPUTED = 1_000_000  # combinations of keys for which expressions are computed
@@ -191,7 +191,7 @@ def _complete(key: Key, plan: Plan, catalogue: Catalogue) -> bool:
     """Return True if the released values of a key are all that it can have by the present catalogue, at least those
     that it can have where the filter of the plan is true.
     """
-    now = _possible(_bare(key.tree), plan.table, catalogue)
+    now = typed_now(_bare(key.tree), plan.table, catalogue)
     if now is None or now.domain is None:
         return False
     blocks = possible([now], plan.table, plan.where, catalogue)
@@ -271,14 +271,14 @@ def _merge(draft: Draft, keys: list[tuple[Any, ...] | None]) -> Merge:
 # ── what keys can be ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _possible(tree: Tree, relation: Relation, catalogue: Catalogue) -> Typed | None:
+def typed_now(tree: Tree, relation: Relation, catalogue: Catalogue) -> Typed | None:
     """Return what is known of an expression over a relation by the present catalogue; None where it is not known."""
     if tree.column is not None:
         found = _column(tree.column, relation, catalogue)
         return None if found is None else replace(found, tree=tree, kind=tree.kind)
     if tree.is_constant:
         return _constant(tree)
-    arguments = [_possible(each, relation, catalogue) for each in tree.children]
+    arguments = [typed_now(each, relation, catalogue) for each in tree.children]
     known = [each for each in arguments if each is not None]
     read = {each: each.column for each in tree.walk() if each.column is not None}
     call, function = _called(tree, read), FUNCTIONS.get(tree.applies or "")
@@ -366,13 +366,13 @@ def _of_union(name: str, relation: UnionAll, catalogue: Catalogue) -> Typed | No
 
 def _of_rows(name: str, relation: Projection, catalogue: Catalogue) -> Typed | None:
     trees = [each.tree for each in relation.columns if each.name == name]
-    return _possible(trees[0], relation.source, catalogue) if trees else None
+    return typed_now(trees[0], relation.source, catalogue) if trees else None
 
 
 def _of_units(name: str, relation: PerUnit, catalogue: Catalogue) -> Typed | None:
     trees = [each.tree for each in relation.keys if each.name == name]
     if trees:
-        return _possible(trees[0], relation.source, catalogue)
+        return typed_now(trees[0], relation.source, catalogue)
     totals = [each for each in relation.totals if each.name == name]
     return _counts(totals[0]) if totals else None
 

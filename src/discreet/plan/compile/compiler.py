@@ -53,7 +53,7 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
     where = conjunction(question.given, None if asked is None else asked.tree)
     table = limited(table, rows_left(question.relation, where))
     question = replace(question, table=table)
-    keys, listed, declared = group_keys(question, where, catalogue)
+    keys, listed, declared, beyond = group_keys(question, where, catalogue)
     cells = math.prod(key.size for key in keys if key.declared) if listed is None else len(listed)
     if keys and not question.aggregates and all(key.declared for key in keys):
         question = _those_there(question)
@@ -93,6 +93,7 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
         alternatives=() if top is None else (Alternative(measures=(top,), readings=readings),),
         listed=listed,
         declared=declared,
+        beyond=tuple((question.names[n], question.keys[n].column is not None) for n in beyond),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any, NamedTuple
@@ -14,12 +14,15 @@ from discreet.core.values.calendar import consecutive
 from discreet.errors import NotAllowed, NotUnderstood, Refusal
 from discreet.kernel.expressions import Apply, Domain, Tree, Typed, fields
 from discreet.kernel.plan import Key
+from discreet.kernel.relations import Relation
 from discreet.kernel.types import listed
 from discreet.plan.compile import aggregates
 from discreet.plan.compile.split import SplitQuery
 from discreet.plan.groups.missing import nullable
+from discreet.plan.groups.others import label_of, with_others
 from discreet.plan.groups.possible import Block, possible
 from discreet.plan.plan import MAX_CELLS
+from discreet.plan.reuse import typed_now
 from discreet.plan.rows.types import is_unit, typed
 from discreet.sql import query as q
 
@@ -36,6 +39,7 @@ class Groups(NamedTuple):
     keys: tuple[Key, ...]
     listed: tuple[int, ...] | None
     declared: tuple[Key, ...]
+    beyond: tuple[int, ...]  # the keys of which rows may hold values that are not declared, and are in no group then
 
 
 def group_keys(question: SplitQuery, where: Tree | None, catalogue: Catalogue) -> Groups:
@@ -54,7 +58,8 @@ def group_keys(question: SplitQuery, where: Tree | None, catalogue: Catalogue) -
         groups = _listed(keys, blocks)
         cells = math.prod(key.size for key in keys if key.declared) if groups is None else len(groups)
         if cells <= MAX_CELLS and _writable(keys, groups):
-            return Groups(keys, groups, tuple(map(_whole, keys, found, question.keys)))
+            whole = tuple(map(_whole, keys, found, question.keys))
+            return Groups(keys, groups, whole, tuple(_beyond(keys, found, blocks, question.relation, catalogue)))
         named = [n for n, key in enumerate(keys) if key.declared and key.kind != "real"]
         most = max(named, key=lambda n: keys[n].size, default=None)
         if not catalogue.budget.events or question.sets or most is None:
@@ -67,6 +72,28 @@ def group_keys(question: SplitQuery, where: Tree | None, catalogue: Catalogue) -
         domains[most], found[most] = None, replace(found[most], domain=None)
 
 
+def _beyond(
+    keys: Sequence[Key], found: Sequence[Typed], blocks: Sequence[Block], relation: Relation, catalogue: Catalogue
+) -> Iterator[int]:
+    """Yield the declared keys that have the values they have because of what is declared of columns of people, and may
+    have others where rows hold others.
+    """
+    closed = {n for each in blocks if each.closed for n in each.keys}
+    tables = [
+        each
+        if each.public
+        else replace(each, columns=tuple(replace(one, values=None, bounds=None) for one in each.columns))
+        for each in catalogue.tables
+    ]
+    undeclared = replace(catalogue, tables=tuple(tables))
+    for n, (key, each) in enumerate(zip(keys, found, strict=True)):
+        if not key.declared or n in closed or label_of(each.tree) is not None:
+            continue
+        now, always = (typed_now(each.tree, relation, said) for said in (catalogue, undeclared))
+        if now is not None and now.domain is not None and (always is None or always.domain != now.domain):
+            yield n
+
+
 def _whole(key: Key, found: Typed, what: q.Expression) -> Key:
     """Return a key with all values that are declared of it; one of which none are as it is."""
     if found.domain is None or {*found.domain, None} == {*key.domain, None}:
@@ -77,7 +104,7 @@ def _whole(key: Key, found: Typed, what: q.Expression) -> Key:
 def _typed(what: q.Expression, question: SplitQuery) -> Typed:
     """Return what is known of a key; refuse the unit, which would give every unit a group of its own."""
     named = any(is_unit(each, question.table, question.alias) for each in what.walk())
-    found = None if named else typed(what, question.table, question.alias)
+    found = None if named else with_others(typed(what, question.table, question.alias))
     if found is None or question.unit in fields(found.tree):
         raise NotAllowed(
             f"grouping by `{question.table.unit}` would give every unit a group of its own.",

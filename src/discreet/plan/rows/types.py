@@ -164,7 +164,10 @@ def _field(what: q.Name, table: Table, alias: str) -> Typed:
         )
     tree = column.expression or Field(name=column.name, kind=column.kind)
     bounds, domain = _bounds(column), _domain(column)
-    return Typed(tree=tree, kind=column.kind, bounds=bounds, domain=domain, step=column.step, exact=column.exact)
+    return Typed(
+        tree=tree, kind=column.kind, bounds=bounds, domain=domain, step=column.step, exact=column.exact,
+        other=column.other,
+    )  # fmt: skip
 
 
 TYPED: dict[type[q.Expression], Callable[..., Typed]] = {
