@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 __all__ = ["bounds_text", "left_text", "page", "remarks_text", "text"]
 
 MAX_NOTEBOOK_ROWS = 1000  # rows in a notebook
+
+BEYOND = {
+    "declared": "Values of {} other than those declared are in no group.",
+    "followed": "Values of {} that do not follow from those declared are in no group.",
+    "missing": "Rows without a value of {} are in no group.",
+}
 
 LONG = "Of a text of 2,000 bytes or more, what is looked for is looked for in its first 1,936 letters."
 
@@ -126,12 +132,11 @@ def bounds_text(draft: Draft, keys: Sequence[Key]) -> list[str]:
     return [*_bounds_sentences(draft, keys), *_beyond(draft), *([LONG] if draft.looked_into else [])]
 
 
-def _beyond(draft: Draft) -> list[str]:
-    columns = [f"`{name}`" for name, column in draft.beyond if column]
-    others = [f"`{name}`" for name, column in draft.beyond if not column]
-    said = [f"Values of {' and '.join(columns)} other than those declared are in no group."] if columns else []
-    follow = f"Values of {' and '.join(others)} that do not follow from those declared are in no group."
-    return [*said, *([follow] if others else [])]
+def _beyond(draft: Draft) -> Iterator[str]:
+    for how, said in BEYOND.items():
+        names = [f"`{name}`" for name, each in draft.beyond if each == how]
+        if names:
+            yield said.format(" and ".join(names))
 
 
 def _bounds_sentences(draft: Draft, keys: Sequence[Key]) -> list[str]:

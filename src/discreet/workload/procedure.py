@@ -118,13 +118,17 @@ class WorkloadQuestion:
                     instead=f'declare them: {name} = {{ values = ["a", "b"] }}, or the bounds of at most'
                     f" {MAX_VALUES:,} whole numbers",
                 )
-        if math.prod(key.size for key in draft.keys) != queries.cells:
-            sizes = ", ".join(f"`{name}` has {key.size:,}" for key, name in zip(draft.keys, columns, strict=True))
+        if queries.cells not in map(_cells, (draft, draft.of_values)):
+            sizes = ", ".join(
+                f"`{name}` has {key.size - key.null:,}{f', or {key.size:,} with NULL' if key.null else ''}"
+                for key, name in zip(draft.keys, columns, strict=True)
+            )
             raise NotUnderstood(
-                f"the workload has {queries.cells:,} cells, and these are {math.prod(k.size for k in draft.keys):,}.",
+                f"the workload has {queries.cells:,} cells, and these are {_cells(draft.of_values):,}.",
                 code="wrong-argument",
                 instead=f"a workload with a cell for every combination of values: {sizes}",
             )
+        draft = draft if _cells(draft) == queries.cells else draft.of_values
         if (shape := queries.misfit(tuple(key.size for key in draft.keys))) is not None:
             raise NotUnderstood(
                 f"the workload has {_product(shape)}, and these are {_product(key.size for key in draft.keys)}.",
@@ -327,6 +331,10 @@ def _sql(table: str, known: Table | None, by: Sequence[str], where: str | None, 
     places = ", ".join(str(n + 1) for n in range(len(keys)))
     only = "" if where is None else f" WHERE ({where})"
     return f"SELECT {items}, {count} AS n FROM {source}{only} GROUP BY {places}"
+
+
+def _cells(draft: Draft) -> int:
+    return math.prod(key.size for key in draft.keys)
 
 
 def _product(sizes: Iterable[int]) -> str:

@@ -25,7 +25,7 @@ from discreet.plan.compile import aggregates
 from discreet.plan.compile.alternatives import top_k_of
 from discreet.plan.compile.keys import group_keys
 from discreet.plan.compile.split import SplitQuery, split
-from discreet.plan.draft import Alternative, Draft
+from discreet.plan.draft import Alternative, Beyond, Draft
 from discreet.plan.measures.measure import Measure
 from discreet.plan.relation import prune, rows_left, tests_of
 from discreet.plan.rows.from_clause import condition, limited
@@ -93,7 +93,9 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
         alternatives=() if top is None else (Alternative(measures=(top,), readings=readings),),
         listed=listed,
         declared=declared,
-        beyond=tuple((question.names[n], question.keys[n].column is not None) for n in beyond),
+        beyond=tuple(
+            Beyond(question.names[n], "declared" if question.keys[n].column is not None else "followed") for n in beyond
+        ),
     )
 
 

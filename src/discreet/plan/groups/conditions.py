@@ -10,12 +10,14 @@ from typing import Any
 
 from discreet.catalogue.schema import Column
 from discreet.core.values.calendar import number
-from discreet.kernel.expressions import Tree, conjunction
+from discreet.kernel.expressions import Literal, Tree, conjunction
 from discreet.kernel.meaning.functions import MEANINGS
 
 __all__ = ["both", "constants", "equal_columns", "may_be_null", "narrowed", "rejects_null", "standing"]
 
 FLIPPED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+NOTHING = Literal(value=None)
 
 ANY: frozenset[bool | None] = frozenset([True, False, None])
 
@@ -100,9 +102,18 @@ class _Parts:
 
     @property
     def branch(self) -> bool:
-        """Whether one of the values of a CASE may be NULL, or there is no ELSE."""
-        every = list(self)
+        """Whether one of the values of a CASE may be NULL, or there is no ELSE. A sure condition is the last."""
+        every, tests = list(self), self.tree.children[:-1:2]
+        for n, test in enumerate(tests):
+            if self.certain(test):
+                return any(every[1 : 2 * n + 2 : 2])
         return len(every) % 2 == 0 or any(every[1::2]) or every[-1]
+
+    def certain(self, test: Tree) -> bool:
+        """Return True if a condition says of something that it is not NULL, which it never is."""
+        negated = test.operands("not")
+        parts = negated[0].operands("is") if negated else ()
+        return len(parts) == 2 and parts[1] == NOTHING and not may_be_null(parts[0], self.missing)
 
     @property
     def quotient(self) -> bool:

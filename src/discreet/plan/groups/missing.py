@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from discreet.catalogue.schema import Catalogue
-from discreet.kernel.expressions import Tree, conjuncts
+from discreet.kernel.expressions import Literal, Tree, conjuncts
 from discreet.kernel.relations import Join, JoinInput, PerUnit, Projection, Relation, UnionAll, UnitLimit, UnitWindow
 from discreet.plan.groups.conditions import may_be_null, rejects_null
 
 __all__ = ["always", "missing_columns", "nullable"]
+
+NOTHING = Literal(value=None)
 
 COUNTED = ("rows", "present", "distinct", "row_number", "rank", "dense_rank")  # never NULL
 
@@ -69,10 +71,15 @@ def _of_units(name: str, relation: PerUnit, tests: Sequence[Tree], catalogue: Ca
 
 
 def _of_windows(name: str, relation: UnitWindow, tests: Sequence[Tree], catalogue: Catalogue) -> bool:
-    found = [each.value.function for each in relation.windows if each.name == name]
-    if found:
-        return found[0] not in COUNTED
-    return bool(missing_columns([name], relation.source, (), catalogue))
+    found = next((each for each in relation.windows if each.name == name), None)
+    if found is None:
+        return bool(missing_columns([name], relation.source, (), catalogue))
+    if found.value.function in COUNTED:
+        return False
+    first, last = found.frame or (None, 0)
+    with_itself = (first is None or first <= 0) and (last is None or last >= 0)
+    seen = with_itself and found.value.function not in ("lag", "lead") and found.value.of is not None
+    return not seen or nullable(found.value.of or NOTHING, relation.source, None, catalogue)
 
 
 MAY_MISS: dict[type, Callable[[str, Any, Sequence[Tree], Catalogue], bool]] = {
