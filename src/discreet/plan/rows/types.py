@@ -80,7 +80,7 @@ def _star(what: q.Star, table: Table, alias: str) -> Typed:
 
 def _exists(what: q.Exists, table: Table, alias: str) -> Typed:
     raise NotAllowed(
-        "EXISTS and IN (SELECT …) stand in WHERE, alone or between ANDs.",
+        "EXISTS and IN (SELECT …) stand between the ANDs of WHERE, or are about the unit of a row.",
         code="not-answered",
         instead="write WHERE … AND EXISTS (SELECT …)",
         place=what.place,
