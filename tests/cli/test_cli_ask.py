@@ -298,7 +298,21 @@ def test_arrow_is_not_for_terminals(clinic: Path) -> None:
 
 
 def test_beginning_by_questions(clinic: Path) -> None:
-    answers = ["", "wardd", "id", "three", "3", "", "120 0", "0 120", "F, M, X", "skip", "-1", "2", "1e-7"]
+    answers = [
+        "",
+        "wardd",
+        "id",
+        "three",
+        "3",
+        "",
+        "120 0",
+        "0 120 ; required",
+        "F, M, X; required;other",
+        "skip",
+        "-1",
+        "2",
+        "1e-7",
+    ]
     status, said = converse(clinic, ["init", "visits.csv", "--output", "new.toml"], [f"{each}\n" for each in answers])
     assert status == 0, said
     assert "there is no column `wardd`" in said
@@ -319,9 +333,14 @@ def test_beginning_by_questions(clinic: Path) -> None:
         "unit": "id",
         "rows_per_unit": 3,
         "groups_per_unit": 3,
-        "columns": {"age": {"min": 0, "max": 120, "step": 1}, "sex": {"values": ["F", "M", "X"]}},
+        "columns": {
+            "age": {"min": 0, "max": 120, "step": 1, "required": True},
+            "sex": {"values": ["F", "M", "X"], "required": True, "other": True},
+        },
     }
-    assert fine(clinic, "ask", "new.toml", BY_SEX, "--epsilon", 1).count("±") == 7
+    assert (
+        fine(clinic, "ask", "new.toml", BY_SEX, "--epsilon", 1).count("±") == 9
+    )  # two for each sex, and for others, and one below
 
 
 @pytest.mark.parametrize("stop", STOPS)
@@ -455,7 +474,7 @@ def test_init_takes_dates(tmp_path: Path) -> None:
     (tmp_path / "visits.toml").write_text(text.replace("day = { }", "day = { min = 2024-01-01, max = 2024-02-29 }"))
     sql = "SELECT DATE_TRUNC('month', day) AS m, COUNT(*) AS n FROM visits GROUP BY m"
     rows = list(csv.reader(io.StringIO(fine(tmp_path, "ask", "visits.toml", sql, "--epsilon", "3", "--format", "csv"))))
-    assert [row[0] for row in rows] == ["m", "2024-01-01", "2024-02-01"]
+    assert [row[0] for row in rows] == ["m", "2024-01-01", "2024-02-01", ""]  # NULL is a group
 
 
 def test_init_says_that_fields_may_be_divided_otherwise(tmp_path: Path) -> None:
