@@ -108,7 +108,7 @@ def test_the_same_bytes_again_in_every_format(clinic: Path) -> None:
     rows = list(csv.reader(io.StringIO(fine(clinic, "ask", "clinic.toml", BY_SEX, "--epsilon", 1, "--format", "csv"))))
     assert rows[0] == ["sex", "n", "n_margin", "age", "age_margin"]
     said = json.loads(fine(clinic, "ask", "clinic.toml", BY_SEX, "--epsilon", 1, "--format", "json"))
-    assert [[str(value) for value in row.values()] for row in said["rows"]] == rows[1:]
+    assert [["" if value is None else str(value) for value in row.values()] for row in said["rows"]] == rows[1:]
     assert said["columns"] == rows[0]
     assert (said["confidence"], said["simultaneous"]) == (0.95, False)
     assert said["cost"] == {"text": "ε = 0, ρ = 0", "pure": "0", "rho": "0", "event": "0"}
