@@ -14,7 +14,7 @@ from discreet.core.values.calendar import consecutive
 from discreet.errors import NotAllowed, NotUnderstood, Refusal
 from discreet.kernel.expressions import Apply, Domain, Tree, Typed, fields
 from discreet.kernel.plan import Key
-from discreet.kernel.relations import Relation
+from discreet.kernel.relations import Relation, UnitWindow, node
 from discreet.kernel.types import listed
 from discreet.plan.compile import aggregates
 from discreet.plan.compile.split import SplitQuery
@@ -78,6 +78,8 @@ def _beyond(
     """Yield the declared keys that have the values they have because of what is declared of columns of people, and may
     have others where rows hold others.
     """
+    if not keys:
+        return
     closed = {n for each in blocks if each.closed for n in each.keys}
     tables = [
         each
@@ -86,11 +88,14 @@ def _beyond(
         for each in catalogue.tables
     ]
     undeclared = replace(catalogue, tables=tuple(tables))
+    windows = any(isinstance(each, UnitWindow) for each in node(relation).walk())
     for n, (key, each) in enumerate(zip(keys, found, strict=True)):
         if not key.declared or n in closed or label_of(each.tree) is not None:
             continue
-        now, always = (typed_now(each.tree, relation, said) for said in (catalogue, undeclared))
-        if now is not None and now.domain is not None and (always is None or always.domain != now.domain):
+        always = typed_now(each.tree, relation, undeclared)
+        own = always is None and each.kind == "integer" and not windows
+        clamped = own and typed_now(each.tree, relation, catalogue) is None  # a number that a unit has of its own
+        if not clamped and (always is None or always.domain != each.domain):
             yield n
 
 
