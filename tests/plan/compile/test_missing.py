@@ -96,7 +96,8 @@ def test_groups_are_those_of_duckdb(asked: dp.Curator, keys: str, where: str) ->
          "Values of `k` other than those declared are in no group."),
         ("SELECT k, COUNT(*) FROM (SELECT who, MAX(level) AS k FROM visits GROUP BY who) GROUP BY k", None),
         ("SELECT k, COUNT(*) FROM (SELECT who, COUNT(*) AS k FROM visits GROUP BY who) GROUP BY k", None),
-        ("SELECT k, COUNT(*) FROM (SELECT LAG(level) OVER (PARTITION BY who ORDER BY door) AS k FROM visits) GROUP BY 1",
+        ("SELECT k, COUNT(*) FROM (SELECT LAG(level) OVER (PARTITION BY who ORDER BY door) AS k FROM visits)"
+         " GROUP BY k",
          "Values of `k` other than those declared are in no group."),
         ("SELECT COUNT(*) FROM visits", None),
     ],
