@@ -59,6 +59,17 @@ def test_where_every_row_had_one_what_speaks_of_others_does_not_follow(tmp_path:
 
 
 @pytest.mark.parametrize(("sql", "truth"), PRESENT)
+def test_and_what_does_not_speak_of_them_follows(tmp_path: Path, sql: str, truth: list[object]) -> None:
+    with opened(tmp_path, required=True) as curator:
+        curator.ask(GROUPS, epsilon=1000)
+    with opened(tmp_path, required=False) as curator:
+        assert list(curator.ask(sql, reuse=True)) == truth
+        for other in (GROUPS, f"{GROUPS} ORDER BY n", "SELECT COUNT(*) FROM data"):
+            with pytest.raises(dp.NotAllowed, match="does not follow"):
+                curator.ask(other, reuse=True)
+
+
+@pytest.mark.parametrize(("sql", "truth"), PRESENT)
 def test_where_every_row_has_one_now_what_was_asked_before_says_it(
     tmp_path: Path, sql: str, truth: list[object]
 ) -> None:

@@ -121,7 +121,7 @@ def derive(draft: Draft, plan: Plan) -> Derivation | None:
         return None
     try:
         rows = _computed(plan, [each for each in asked if each is not None])
-        if _speaks_of_missing(plan, [each for each in asked if each is not None], len(of_keys), draft.catalogue):
+        if _speaks_of_missing(plan, [each for each in asked if each is not None], len(of_keys), draft):
             return None
         complete = all(key in draft.keys or _complete(key, plan, draft.catalogue) for key in plan.keys)
     except NotUnderstood:
@@ -164,12 +164,12 @@ def _counts_rows(plan: Plan) -> bool:
     return any(each.exact.sums for each in plan.measures)
 
 
-def _speaks_of_missing(plan: Plan, asked: list[q.Expression], filters: int, catalogue: Catalogue) -> bool:
-    """Return True if a filter is true, or a key has a value, for rows where a key of the plan that it reads is NULL.
+def _speaks_of_missing(plan: Plan, asked: list[q.Expression], filters: int, draft: Draft) -> bool:
+    """Return True if all filters are true, and all keys have a group, for rows where a key of the plan is NULL.
 
     Those rows are in no group of the plan, so their part of the answer is not there.
     """
-    some = [nullable(_bare(key.tree), plan.table, plan.where, catalogue) for key in plan.keys]
+    some = [nullable(_bare(key.tree), plan.table, plan.where, draft.catalogue) for key in plan.keys]
     ways = [
         (*key.domain, *([None] if null and not key.null else [])) for key, null in zip(plan.keys, some, strict=True)
     ]
@@ -178,12 +178,10 @@ def _speaks_of_missing(plan: Plan, asked: list[q.Expression], filters: int, cata
     missing = [n for n, key in enumerate(plan.keys) if not key.null]
     rows = [row for row in product(*ways) if any(row[n] is None for n in missing)]
     given = [Given(f"k{n}", key.kind, [row[n] for row in rows]) for n, key in enumerate(plan.keys)]
-    reads = [[int(name[1:]) for name in each.columns] for each in asked]
     return any(
-        (value is True if place < filters else value is not None)
-        and any(row[n] is None for n in reads[place] if n in missing)
-        for row, values in zip(rows, _values(given, asked, len(rows)), strict=True)
-        for place, value in enumerate(values)
+        all(each is True for each in found[:filters])
+        and all(each is not None or key.null for each, key in zip(found[filters:], draft.keys, strict=True))
+        for found in _values(given, asked, len(rows))
     )
 
 
@@ -195,9 +193,8 @@ def _complete(key: Key, plan: Plan, catalogue: Catalogue) -> bool:
     if now is None or now.domain is None:
         return False
     blocks = possible([now], plan.table, plan.where, catalogue)
-    null = {None} if nullable(_bare(key.tree), plan.table, plan.where, catalogue) else set()
-    there = {row[0] for row in blocks[0].rows} if blocks else {*now.domain, *null}
-    return there <= set(key.domain) <= {*there, *now.domain, None}
+    there = {row[0] for row in blocks[0].rows} if blocks else set(now.domain)
+    return there - {None} <= set(key.domain) <= {*there, *now.domain, None}
 
 
 def _extra(asked: Tree | None, released: Tree | None) -> list[Tree] | None:
