@@ -101,8 +101,8 @@ MUTANTS = [
         [
             Edit(
                 "discreet.plan.groups.conditions:rejects_null",
-                "return True not in _truths(tree, name)",
-                "return None in _truths(tree, name)",
+                "True not in _truths(tree, name)",
+                "None in _truths(tree, name)",
             )
         ],
         ["test_public_groups.py::test_what_rejects_null"],

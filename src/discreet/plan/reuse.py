@@ -268,14 +268,21 @@ def _merge(draft: Draft, keys: list[tuple[Any, ...] | None]) -> Merge:
 # ── what keys can be ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def typed_now(tree: Tree, relation: Relation, catalogue: Catalogue) -> Typed | None:
-    """Return what is known of an expression over a relation by the present catalogue; None where it is not known."""
+Memo = dict[tuple[int, str], Typed | None]  # of relations, by their identity, and their columns
+
+
+def typed_now(tree: Tree, relation: Relation, catalogue: Catalogue, memo: Memo | None = None) -> Typed | None:
+    """Return what is known of an expression over a relation by the present catalogue; None where it is not known.
+
+    `memo` is of one question: columns of SELECTs inside may be read many times at each level.
+    """
+    memo = {} if memo is None else memo
     if tree.column is not None:
-        found = _column(tree.column, relation, catalogue)
+        found = _column(tree.column, relation, catalogue, memo)
         return None if found is None else replace(found, tree=tree, kind=tree.kind)
     if tree.is_constant:
         return _constant(tree)
-    arguments = [typed_now(each, relation, catalogue) for each in tree.children]
+    arguments = [typed_now(each, relation, catalogue, memo) for each in tree.children]
     known = [each for each in arguments if each is not None]
     read = {each: each.column for each in tree.walk() if each.column is not None}
     call, function = _called(tree, read), FUNCTIONS.get(tree.applies or "")
@@ -331,7 +338,7 @@ def _values(given: list[Given], asked: list[q.Expression], rows: int) -> list[tu
     return list(zip(*columns, strict=True)) if asked else [()] * rows
 
 
-def _column(name: str, relation: Relation, catalogue: Catalogue) -> Typed | None:
+def _column(name: str, relation: Relation, catalogue: Catalogue, memo: Memo) -> Typed | None:
     """Return what is known of a column of a relation by the present catalogue; None where it is not known."""
     if isinstance(relation, str):
         table = catalogue.table(relation)
@@ -344,41 +351,43 @@ def _column(name: str, relation: Relation, catalogue: Catalogue) -> Typed | None
         domain = listed_values(column.kind, column.bounds) if column.values is None else column.values
         tree = Field(name=name, kind=column.kind)
         return Typed(tree=tree, kind=column.kind, bounds=bounds, domain=domain, step=column.step)
-    return COLUMNS[type(relation)](name, relation, catalogue)
+    if (id(relation), name) not in memo:
+        memo[id(relation), name] = COLUMNS[type(relation)](name, relation, catalogue, memo)
+    return memo[id(relation), name]
 
 
-def _of_few(name: str, relation: UnitLimit, catalogue: Catalogue) -> Typed | None:
-    return _column(name, relation.source, catalogue)
+def _of_few(name: str, relation: UnitLimit, catalogue: Catalogue, memo: Memo) -> Typed | None:
+    return _column(name, relation.source, catalogue, memo)
 
 
-def _of_join(name: str, relation: Join, catalogue: Catalogue) -> Typed | None:
+def _of_join(name: str, relation: Join, catalogue: Catalogue, memo: Memo) -> Typed | None:
     sides = [(each.source, inner) for each in relation.parts for inner, outer in each.names if outer == name]
-    return _column(sides[0][1], sides[0][0], catalogue) if len(sides) == 1 else None
+    return _column(sides[0][1], sides[0][0], catalogue, memo) if len(sides) == 1 else None
 
 
-def _of_union(name: str, relation: UnionAll, catalogue: Catalogue) -> Typed | None:
-    first, *rest = (_column(name, each, catalogue) for each in relation.parts)
+def _of_union(name: str, relation: UnionAll, catalogue: Catalogue, memo: Memo) -> Typed | None:
+    first, *rest = (_column(name, each, catalogue, memo) for each in relation.parts)
     return first if first and all(each and each.domain == first.domain for each in rest) else None
 
 
-def _of_rows(name: str, relation: Projection, catalogue: Catalogue) -> Typed | None:
+def _of_rows(name: str, relation: Projection, catalogue: Catalogue, memo: Memo) -> Typed | None:
     trees = [each.tree for each in relation.columns if each.name == name]
-    return typed_now(trees[0], relation.source, catalogue) if trees else None
+    return typed_now(trees[0], relation.source, catalogue, memo) if trees else None
 
 
-def _of_units(name: str, relation: PerUnit, catalogue: Catalogue) -> Typed | None:
+def _of_units(name: str, relation: PerUnit, catalogue: Catalogue, memo: Memo) -> Typed | None:
     trees = [each.tree for each in relation.keys if each.name == name]
     if trees:
-        return typed_now(trees[0], relation.source, catalogue)
+        return typed_now(trees[0], relation.source, catalogue, memo)
     totals = [each for each in relation.totals if each.name == name]
     return _counts(totals[0]) if totals else None
 
 
-def _of_windows(name: str, relation: UnitWindow, catalogue: Catalogue) -> Typed | None:
-    return _column(name, relation.source, catalogue) if name in relation.columns else None
+def _of_windows(name: str, relation: UnitWindow, catalogue: Catalogue, memo: Memo) -> Typed | None:
+    return _column(name, relation.source, catalogue, memo) if name in relation.columns else None
 
 
-COLUMNS: dict[type[Rows], Callable[[str, Any, Catalogue], Typed | None]] = {
+COLUMNS: dict[type[Rows], Callable[[str, Any, Catalogue, Memo], Typed | None]] = {
     UnitLimit: _of_few,
     Join: _of_join,
     UnionAll: _of_union,

@@ -14,7 +14,7 @@ from discreet.core.values.calendar import consecutive
 from discreet.errors import NotAllowed, NotUnderstood, Refusal
 from discreet.kernel.expressions import Apply, Domain, Tree, Typed, fields
 from discreet.kernel.plan import Key
-from discreet.kernel.relations import Relation, UnitWindow, node
+from discreet.kernel.relations import Relation, UnitWindow, node, trees_of
 from discreet.kernel.types import listed
 from discreet.plan.compile import aggregates
 from discreet.plan.compile.split import SplitQuery
@@ -29,6 +29,8 @@ from discreet.sql import query as q
 __all__ = ["group_keys"]
 
 MAX_WRITTEN = MAX_RECORD_CHARS * 9 // 10  # characters of keys and groups on record: the rest is for the question
+
+MAX_LOOKED_INTO = 500  # nodes of expressions from which it is told whether a key has other values than declared ones
 
 MAX_LISTED_GROUPS = 60_000  # of a plan, each by its place
 
@@ -88,9 +90,13 @@ def _beyond(
         for each in catalogue.tables
     ]
     undeclared = replace(catalogue, tables=tuple(tables))
+    within = sum(tree.size() for tree in trees_of(relation))
     windows = any(isinstance(each, UnitWindow) for each in node(relation).walk())
     for n, (key, each) in enumerate(zip(keys, found, strict=True)):
         if not key.declared or n in closed or label_of(each.tree) is not None:
+            continue
+        if within + each.tree.size() > MAX_LOOKED_INTO:
+            yield n
             continue
         always = typed_now(each.tree, relation, undeclared)
         own = always is None and each.kind == "integer" and not windows

@@ -51,7 +51,7 @@ def standing(tree: Tree, key: Tree, stands: Tree) -> Tree:
 
 def rejects_null(tree: Tree, name: str) -> bool:
     """Return True if a condition is not true in any row in which the column is NULL."""
-    return True not in _truths(tree, name)
+    return name in tree.columns and True not in _truths(tree, name)
 
 
 def _truths(tree: Tree, name: str) -> frozenset[bool | None]:
