@@ -104,7 +104,7 @@ def test_the_same_bytes_again_in_every_format(clinic: Path) -> None:
     rows = list(csv.reader(io.StringIO(fine(clinic, "ask", "clinic.toml", BY_SEX, "--epsilon", 1, "--format", "csv"))))
     assert rows[0] == ["sex", "n", "n_margin", "age", "age_margin"]
     said = json.loads(fine(clinic, "ask", "clinic.toml", BY_SEX, "--epsilon", 1, "--format", "json"))
-    assert [[str(value) for value in row.values()] for row in said["rows"]] == rows[1:]
+    assert [["" if value is None else str(value) for value in row.values()] for row in said["rows"]] == rows[1:]
     assert said["columns"] == rows[0]
     assert (said["confidence"], said["simultaneous"]) == (0.95, False)
     assert said["cost"] == {"text": "ε = 0, ρ = 0", "pure": "0", "rho": "0", "event": "0"}
@@ -263,7 +263,21 @@ def test_arrow_is_not_for_terminals(clinic: Path) -> None:
 
 
 def test_beginning_by_questions(clinic: Path) -> None:
-    answers = ["", "wardd", "id", "three", "3", "", "120 0", "0 120", "F, M, X", "skip", "-1", "2", "1e-7"]
+    answers = [
+        "",
+        "wardd",
+        "id",
+        "three",
+        "3",
+        "",
+        "120 0",
+        "0 120 ; required",
+        "F, M, X; required;other",
+        "skip",
+        "-1",
+        "2",
+        "1e-7",
+    ]
     status, said = converse(clinic, ["init", "visits.csv", "--output", "new.toml"], [f"{each}\n" for each in answers])
     assert status == 0, said
     assert "there is no column `wardd`" in said
@@ -285,9 +299,14 @@ def test_beginning_by_questions(clinic: Path) -> None:
         "unit": "id",
         "rows_per_unit": 3,
         "groups_per_unit": 3,
-        "columns": {"age": {"min": 0, "max": 120, "step": 1}, "sex": {"values": ["F", "M", "X"]}},
+        "columns": {
+            "age": {"min": 0, "max": 120, "step": 1, "required": True},
+            "sex": {"values": ["F", "M", "X"], "required": True, "other": True},
+        },
     }
-    assert fine(clinic, "ask", "new.toml", BY_SEX, "--epsilon", 1).count("±") == 7
+    assert (
+        fine(clinic, "ask", "new.toml", BY_SEX, "--epsilon", 1).count("±") == 9
+    )  # two for each sex, and for others, and one below
 
 
 @pytest.mark.parametrize("stop", STOPS)
@@ -425,7 +444,7 @@ def test_init_takes_dates(tmp_path: Path) -> None:
     (tmp_path / "visits.toml").write_text(text.replace("day = { }", "day = { min = 2024-01-01, max = 2024-02-29 }"))
     sql = "SELECT DATE_TRUNC('month', day) AS m, COUNT(*) AS n FROM visits GROUP BY m"
     rows = list(csv.reader(io.StringIO(fine(tmp_path, "ask", "visits.toml", sql, "--epsilon", "3", "--format", "csv"))))
-    assert [row[0] for row in rows] == ["m", "2024-01-01", "2024-02-01"]
+    assert [row[0] for row in rows] == ["m", "2024-01-01", "2024-02-01", ""]  # NULL is a group
 
 
 def test_init_says_that_fields_may_be_divided_otherwise(tmp_path: Path) -> None:

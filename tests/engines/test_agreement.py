@@ -21,14 +21,16 @@ from support.lineage import curator, table
 COST = {"min": 0, "max": 100, "step": "0.25"}
 TABLES = [
     table("visits", "who", rows_per_unit=50, groups_per_unit=20, columns={
-        "ward": ["x", "y"], "level": (0, 9), "cost": COST, "flag": {}, "zip": {}, "day": (1, 31)}),
+        "ward": ["x", "y"], "level": (0, 9), "cost": COST, "flag": {}, "zip": {}, "day": (1, 31)},
+        filled=("ward", "level", "flag", "day")),
     table("labs", "who", rows_per_unit=50, groups_per_unit=20, columns={
-        "gain": {"min": -1, "max": 1, "step": "0.25"}, "level": (0, 9), "ward": ["x", "y"]}),
-    table("people", "who", rows_per_unit=1, columns={"born": (1900, 2030), "zip": {}, "sex": ["F", "M"]}),
-    table("bills", "who", key="bill", rows_per_unit=50, columns={"paid": {}, "day": (1, 31)}),
+        "gain": {"min": -1, "max": 1, "step": "0.25"}, "level": (0, 9), "ward": ["x", "y"]}, filled=("gain", "level")),
+    table("people", "who", rows_per_unit=1, columns={"born": (1900, 2030), "zip": {}, "sex": ["F", "M"]},
+        filled=("born", "sex")),
+    table("bills", "who", key="bill", rows_per_unit=50, columns={"paid": {}, "day": (1, 31)}, filled=True),
     table("lines", "bill -> bills.bill", rows_per_unit=200, groups_per_unit=9, columns={
-        "item": ["bed", "drug"], "amount": COST}),
-    table("staff", columns={"zip": {}, "age": (0, 120)}),
+        "item": ["bed", "drug"], "amount": COST}, filled=True),
+    table("staff", columns={"zip": {}, "age": (0, 120)}, filled=("age",)),
     table("towns", public=True, key="zip"),
     table("regions", public=True, key="region"),
 ]  # fmt: skip

@@ -15,9 +15,10 @@ from support.lineage import curator, table
 
 TABLES = [
     table("visits", "who", rows_per_unit=50, groups_per_unit=20, columns={
-        "ward": ["x", "y", "z"], "level": (0, 9), "cost": {"min": 0, "max": 100, "step": "0.25"}, "zip": {}}),
+        "ward": ["x", "y", "z"], "level": (0, 9), "cost": {"min": 0, "max": 100, "step": "0.25"}, "zip": {}},
+        filled=True),
     table("labs", "who", rows_per_unit=50, groups_per_unit=20, columns={
-        "level": (0, 9), "ward": ["x", "y", "z"]}),
+        "level": (0, 9), "ward": ["x", "y", "z"]}, filled=True),
     table("towns", public=True, key="zip"),
     table("wards", public=True, key="ward"),
     table("days", public=True, key="day"),

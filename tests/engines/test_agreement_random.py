@@ -41,8 +41,9 @@ TABLES = [
     table("shops", public=True),
 ]  # fmt: skip
 MADE = [
-    """CREATE TABLE visits AS SELECT n % 23 AS who, ['x', 'y', 'z'][1 + (n * 5) % 3] AS ward, n % 10 AS level,
-       CASE WHEN n % 7 = 0 THEN NULL ELSE (n * 13 % 40) / 4 END AS cost, n % 2 = 0 AS flag,
+    """CREATE TABLE visits AS SELECT n % 23 AS who, CASE WHEN n % 11 <> 3 THEN ['x', 'y', 'z'][1 + (n * 5) % 3] END AS
+       ward, CASE WHEN n % 13 <> 5 THEN n % 10 END AS level, CASE WHEN n % 7 <> 0 THEN (n * 13 % 40) / 4 END AS cost,
+       CASE WHEN n % 17 <> 4 THEN n % 2 = 0 END AS flag,
        ['ab-1', 'b', 'ü7', NULL][1 + n % 4] AS note, 1 + (n * 7) % 397 AS day, ['1', '2', '9', NULL][1 + n % 4] AS zip,
        DATE '2024-01-01' + CAST((n * 7) % 300 AS INT) AS seen FROM range(300) AS r(n)""",
     """CREATE TABLE labs AS SELECT n % 29 AS who, (n * 3) % 10 AS level, ['x', 'y', NULL][1 + n % 3] AS ward,
@@ -141,7 +142,7 @@ class Questions:
         return self.any(self.plain, self.grouped, self.two_keys, self.joined, self.left, self.shops, self.fold,
                         self.window, self.exists, self.references, self.united, self.composed, self.sets, self.above,
                         self.rounds, self.by_key, self.listed, self.full, self.distinct, self.rollup, self.public,
-                        self.correlated)  # fmt: skip
+                        self.correlated, self.either)  # fmt: skip
 
     def plain(self) -> str:
         return f"SELECT {self.number()}, {self.number()} FROM visits WHERE {self.where()} AND {self.where()}"
@@ -205,6 +206,28 @@ class Questions:
             f"SELECT COUNT(*) FROM people WHERE who {no}IN (SELECT who FROM visits WHERE {self.where()})",
             f"SELECT COUNT(*) FROM people p WHERE EXISTS (SELECT * FROM visits v WHERE v.who = p.who AND"
             f" {self.where('v.')}) OR EXISTS (SELECT * FROM labs l WHERE l.who = p.who AND gain > {self.n(5, 12)})",
+        )
+
+    def either(self) -> str:
+        """EXISTS and IN among the parts of a condition."""
+        no = self.any("", "NOT ")
+        other = self.any(
+            f"{no}EXISTS (SELECT * FROM labs l WHERE l.who = v.who AND gain > {self.n(1, 12)})",
+            f"{no}EXISTS (SELECT * FROM labs l JOIN people p ON l.who = p.who WHERE l.who = v.who AND gain > {self.n(1, 12)})",
+            f"v.who {no}IN (SELECT who FROM labs WHERE gain > {self.n(5, 12)})",
+            f"v.level IN (SELECT l.level FROM labs l WHERE l.who = v.who AND gain > {self.n(1, 12)})",
+            f"{no}EXISTS (SELECT * FROM shops s WHERE s.zip = v.zip AND size > {self.n(5, 45)})",
+            f"v.zip {no}IN (SELECT zip FROM shops WHERE size > {self.n(5, 45)})",
+            f"{no}EXISTS (SELECT * FROM shops WHERE size > {self.n(5, 60)})",
+        )
+        return self.any(
+            f"SELECT COUNT(*) FROM visits v WHERE {self.where('v.')} OR {other}",
+            f"SELECT ward, COUNT(*) FROM visits v WHERE ({self.where('v.')} AND {other}) OR ({self.where('v.')} AND v.level > 3)"
+            " GROUP BY ward HAVING COUNT(*) > 0",
+            f"SELECT COUNT(*), COALESCE(SUM(v.level), 0) FROM visits v, people p WHERE (v.who = p.who AND {self.where('v.')})"
+            f" OR (p.who = v.who AND (sex = 'F' OR {other}))",
+            f"SELECT COALESCE(COUNT_IF(CASE WHEN v.flag THEN {other if ' IN ' not in other or 'zip' in other else 'TRUE'}"
+            " ELSE v.level > 4 END), 0) FROM visits v",
         )
 
     def references(self) -> str:

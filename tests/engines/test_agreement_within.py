@@ -17,11 +17,11 @@ COST = {"min": 0, "max": 100, "step": "0.25"}
 TABLES = [
     table("visits", "who", rows_per_unit=50, groups_per_unit=20, columns={
         "ward": ["x", "y", "z"], "level": (0, 9), "cost": COST, "flag": {}, "note": {}, "day": (1, 400),
-        "seen": {"min": "2024-01-01", "max": "2025-12-31"}}),
-    table("people", "who", rows_per_unit=1, columns={"born": (1900, 2030), "sex": ["F", "M"]}),
-    table("bills", "who", key="bill", rows_per_unit=50, columns={"paid": {}, "day": (1, 400)}),
+        "seen": {"min": "2024-01-01", "max": "2025-12-31"}}, filled=("ward", "level", "flag", "day", "seen")),
+    table("people", "who", rows_per_unit=1, columns={"born": (1900, 2030), "sex": ["F", "M"]}, filled=True),
+    table("bills", "who", key="bill", rows_per_unit=50, columns={"paid": {}, "day": (1, 400)}, filled=True),
     table("lines", "bill -> bills.bill", rows_per_unit=200, groups_per_unit=9, columns={
-        "item": ["bed", "drug"], "amount": COST}),
+        "item": ["bed", "drug"], "amount": COST}, filled=True),
 ]  # fmt: skip
 MADE = [  # `day` tells the rows of a unit apart, `level` does not
     """CREATE TABLE visits AS SELECT CASE WHEN n % 13 = 0 THEN NULL ELSE n % 17 END AS who, ['x', 'y', 'z'][1 + n % 3]

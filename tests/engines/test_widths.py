@@ -331,7 +331,7 @@ def test_keys_at_the_ends_of_types(tmp_path: Path, place: int, kind: str) -> Non
     ways = list(itertools.product(((near[1], near[-2]), near[1:-1]), (None, "who")))
     for declared, unit in ways if SOAK else ways[:: 3 if PLACES.index(place) % 2 else 2]:
         caps = {"rows_per_unit": 2, "groups_per_unit": 2} if unit else {}
-        tables = [table("a", unit, columns={"k": declared, "x": (0, 9)}, **caps)]
+        tables = [table("a", unit, columns={"k": declared, "x": (0, 9)}, filled=True, **caps)]
         for empty in (False, True):
             rows = f"(VALUES {held}) AS r(k)" if there else f"(SELECT NULL::{kind} AS k) AS r"
             made = [f"CREATE TABLE a AS SELECT k, k AS who, 1 AS x FROM {rows} WHERE {not empty}"]

@@ -104,8 +104,8 @@ MUTANTS = [
         [
             Edit(
                 "discreet.engines.duckdb.index:IndexStore._path",
-                "_digest(FORMAT, self._dataset, version, _spelled(tuple(self.tables)))",
-                "_digest(FORMAT, self._dataset, _spelled(tuple(self.tables)))",
+                "_digest(FORMAT, self._dataset, version, _spelled(tables))",
+                "_digest(FORMAT, self._dataset, _spelled(tables))",
             )
         ],
         ["test_index.py::test_new_data_are_read_themselves_until_it_is_built_anew"],
@@ -115,7 +115,7 @@ MUTANTS = [
         [
             Edit(
                 "discreet.engines.duckdb.index:IndexStore._path",
-                "_digest(FORMAT, self._dataset, version, _spelled(tuple(self.tables)))",
+                "_digest(FORMAT, self._dataset, version, _spelled(tables))",
                 "_digest(FORMAT, self._dataset, version)",
             )
         ],

@@ -32,7 +32,7 @@ MUTANTS = [
         [
             Edit(
                 "discreet.plan.reuse:_complete",
-                "there <= set(key.domain) <= there | set(now.domain)",
+                "there - {None} <= set(key.domain) <= {*there, *now.domain, None}",
                 "True",
             )
         ],
@@ -101,11 +101,42 @@ MUTANTS = [
         [
             Edit(
                 "discreet.plan.groups.conditions:rejects_null",
-                "return all(rejects_null(each, name) for each in tree.children)",
-                "return any(rejects_null(each, name) for each in tree.children)",
+                "True not in _truths(tree, name)",
+                "None in _truths(tree, name)",
             )
         ],
         ["test_public_groups.py::test_what_rejects_null"],
+    ),
+    Mutant(
+        "NULL of a column that is not required is in no group",
+        [Edit("discreet.plan.groups.missing:_stored", "not column.required", "False")],
+        ["test_missing.py::test_groups_are_those_of_duckdb"],
+    ),
+    Mutant(
+        "NULL is a group of a column that is required",
+        [Edit("discreet.plan.groups.missing:_stored", "not column.required", "True")],
+        ["test_fixtures.py::test_a_question_becomes_its_plan_or_gets_its_refusal"],
+    ),
+    Mutant(
+        "an earlier answer in which NULL was no group is taken for one of all rows",
+        [Edit("discreet.plan.reuse:_speaks_of_missing", "null and not key.null", "False")],
+        ["test_reuse_missing.py::test_where_every_row_had_one_what_speaks_of_others_does_not_follow"],
+    ),
+    Mutant(
+        "a condition on a column leaves no group for values that are not declared",
+        [
+            Edit(
+                "discreet.plan.groups.possible:_Rows._held",
+                "list(dict.fromkeys([*kept, other]))",
+                "kept",
+            )
+        ],
+        ["test_missing.py::test_groups_are_those_of_duckdb"],
+    ),
+    Mutant(
+        "IN (SELECT …) under a NOT is false where it is NULL",
+        [Edit("discreet.plan.rows.correlated:_Unnested._exists", "not loose or (", "(")],
+        ["test_fixtures.py::test_a_question_becomes_its_plan_or_gets_its_refusal"],
     ),
     Mutant(
         "long names are cut",

@@ -102,8 +102,8 @@ MUTANTS = [
         [
             Edit(
                 "discreet.plan.rows.from_clause:_hull",
-                "step=step, values=values, kind=kind)",
-                "step=step, values=values, kind=kind, exact=True)",
+                "step=step, values=values, kind=kind, other=other)",
+                "step=step, values=values, kind=kind, other=other, exact=True)",
             )
         ],
         [

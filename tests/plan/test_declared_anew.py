@@ -79,7 +79,9 @@ def left(plan: Plan, keys: str) -> pa.Table:
     everyone = people()  # noqa: F841
     conditions = ["TRUE"]
     for key, written in zip(plan.keys, keys.split(", ") if keys else [], strict=True):
-        conditions.append(f"({written}) IN ({', '.join(map(text_or_number, key.domain))})")
+        values = [text_or_number(each) for each in key.domain if each is not None]
+        missing = f" OR ({written}) IS NULL" if key.null else ""
+        conditions.append(f"(({written}) IN ({', '.join(values)}){missing})")
     return duckdb.sql(f"SELECT * FROM everyone WHERE {' AND '.join(conditions)}").to_arrow_table()
 
 

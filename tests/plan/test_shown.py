@@ -12,6 +12,7 @@ import discreet as dp
 from discreet.errors import NotAllowed, NotYours
 from discreet.plan.measures.distinct import Distinct, UnitsWhere
 from discreet.procedures.margin import HOPELESS
+from support.kit import required
 
 ROWS = 4000
 
@@ -25,7 +26,7 @@ def opened(folder: Path, **said: object) -> dp.Curator:
         "big": np.where(rng.random(ROWS) < 0.5, 10**8, 3),
     }
     given = {
-        "columns": {"sex": ["F", "M"], "age": {"min": 0, "max": 120, "step": 1}, "big": (0, 10**8)},
+        "columns": required({"sex": ["F", "M"], "age": {"min": 0, "max": 120, "step": 1}, "big": (0, 10**8)}),
         "budget": dp.Budget(epsilon=100, delta="1e-6"),
         "name": "visits",
         "ledger": folder / "the.ledger",

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import discreet as dp
+from support.kit import required
 
-COLUMNS = {"age": (0, 120), "sex": ["F", "M", "X"], "ward": str, "cost": (0, 1000), "night": None}
+COLUMNS = required({"age": (0, 120), "sex": ["F", "M", "X"], "ward": str, "cost": (0, 1000), "night": None})
 UNIT = {"unit": "patient_id", "rows_per_unit": 10, "groups_per_unit": 3}
 BUDGET = dp.Budget(epsilon=100, delta="1e-6")
 

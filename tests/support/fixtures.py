@@ -201,6 +201,13 @@ def make(folder: Path) -> Path:
             "zone": ["north", "south"] * 6, "note": [f"2024-0{1 + i % 3}-0{1 + i % 2}" for i in n],
             "grade": [["a-1", "b-2", "B-10"][i % 3] for i in n], "price": [7.5 * i for i in n], "n": [i % 5 for i in n],
         },
+        "donors": {
+            "donor": [i // 3 for i in n], "blood": [["A", "B", "0", None][i % 4] for i in n],
+            "age": [[18, None, 20][i % 3] for i in n], "born": [[date(2000, 1, 2), None][i % 2] for i in n],
+            "first": [[True, False, None][i % 3] for i in n], "litres": [[0.5, None][i % 2] for i in n],
+            "city": [["Aa", "Cc", None][i % 3] for i in n], "door": [i % 4 for i in n],
+            "zip": [["10", "11", None][i % 3] for i in n], "kind": [["whole", "plasma"][i % 2] for i in n],
+        },
         "trips": {
             "rider": [i // 4 for i in n], "line": [[1, 2, 3, 5][i % 4] for i in n], "place": [f"p{i % 3}" for i in n],
         },

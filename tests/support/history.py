@@ -50,6 +50,7 @@ from discreet.local.randomizer import Randomizer
 from discreet.workload import Workload
 from support.engines import curator_of
 from support.golden import Seeded, plain, secret_of, secrets
+from support.kit import required
 
 LEDGER = "city.ledger"
 CLINIC = ("patients", "bills", "lines", "stays", "towns")
@@ -57,20 +58,20 @@ NOISE = dp.Laplace(epsilon="0.1", sensitivity=1)
 MEMO = Memoised(k=3, forever=2, each=1)
 PEOPLE: dict[str, Any] = {
     "budget": dp.Budget(epsilon=40),
-    "columns": {
+    "columns": required({
         "age": (0, 120), "sex": ["F", "M", "X"], "smoker": [False, True], "height": (0.5, 2.5), "weight": (0, 300),
         "income": {"min": 0, "max": "auto"}, "zip": {},
-    },
+    }),
 }  # fmt: skip
 VISITS: dict[str, Any] = {
     "budget": dp.Budget(epsilon=200, delta="1e-5"),
     "unit": "patient_id",
     "rows_per_unit": 6,
     "groups_per_unit": 3,
-    "columns": {
+    "columns": required({
         "ward": ["W0", "W1", "O'Neill"], "cost": (0, 1000), "minutes": (0, 60), "nurse": {},
         "day": (date(2024, 1, 1), date(2024, 3, 31)),
-    },
+    }),
 }  # fmt: skip
 TRIPS: dict[str, Any] = {
     "budget": dp.Budget(epsilon=200, delta="1e-4"),
@@ -78,7 +79,7 @@ TRIPS: dict[str, Any] = {
     "rows_per_unit": 100,
     "groups_per_unit": 40,
     "neighbours": "replace",
-    "columns": {"line": [1, 2, 3, 5, 8], "place": {}, "seen": (datetime(2024, 1, 1), datetime(2024, 1, 8))},
+    "columns": required({"line": [1, 2, 3, 5, 8], "place": {}, "seen": (datetime(2024, 1, 1), datetime(2024, 1, 8))}),
 }
 TABLES = {"people": PEOPLE, "visits": VISITS, "trips": TRIPS}
 WORKLOADS = {
@@ -438,7 +439,7 @@ unit = "bill -> bills.bill"
 rows_per_unit = 20
 groups_per_unit = 2
 columns.amount = { min = 0, max = 500, step = "0.5" }
-columns.item = { values = ["bed", "drug"] }
+columns.item = { values = ["bed", "drug"], required = true }
 
 [tables.stays]
 unit = "patient_id"

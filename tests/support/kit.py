@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -34,6 +35,17 @@ class Script(Coins):
         missing = count - len(piece)
         rest = self.then.flip(missing).tobytes() if self.then and missing else bytes(missing)
         return np.frombuffer(bytearray(piece + rest), np.uint8)
+
+
+def required(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Declarations of columns that have a value in every row, so that NULL is no group of theirs."""
+    return {name: _whole(said) | {"required": True} for name, said in columns.items()}
+
+
+def _whole(said: Any) -> dict[str, Any]:
+    if isinstance(said, tuple):
+        return dict(zip(("min", "max"), said, strict=True))
+    return {"values": said} if isinstance(said, list) else dict(said or {}) if said is not str else {}
 
 
 def said_by(*command: str | Path, folder: Path | None = None) -> str:

@@ -22,15 +22,18 @@ from discreet.kernel.plan import ExactResult
 from discreet.plan.plan import Plan
 from support import hostile as h
 from support.engines import aggregate, curator_of
-from support.kit import Script
+from support.kit import Script, required
 
 BUDGET = dp.Budget(epsilon=10**12, delta="0.5")
 
 
 def table(name: str, unit: str | None = None, **said: Any) -> Table:
-    """A table as a catalogue declares it; each row of one without a unit is one."""
+    """A table as a catalogue declares it; each row of one without a unit is one. The columns `filled` have a value in
+    every row: all, if that is True.
+    """
     column, through = declarations.whose(unit, said.pop("references", None), public=unit is None)
-    columns = said.pop("columns", {})
+    columns, filled = said.pop("columns", {}), said.pop("filled", ())
+    columns |= required({key: value for key, value in columns.items() if filled is True or key in filled})
     return Table(
         name=name,
         columns=tuple(declarations.column(key, value) for key, value in columns.items()),

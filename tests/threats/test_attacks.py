@@ -18,6 +18,7 @@ from discreet.engines.engine import Cancel
 from discreet.kernel.check import check
 from discreet.plan import codec as keeping
 from support.engines import between
+from support.kit import required
 
 BUDGET = dp.Budget(epsilon=10_000, delta="1e-6")
 SURE = 40  # an ε at which a count is off with probability e^-40
@@ -38,15 +39,15 @@ def database(folder: Path, name: str, columns: str, rows: list[tuple]) -> Path:
 def test_letters_decide_what_is_equal_whatever_a_database_says(tmp_path: Path) -> None:
     """With COLLATE NOCASE one 'ALPHA' would rename, and so empty, the group of all the others."""
     columns, people = "k VARCHAR COLLATE NOCASE, u VARCHAR COLLATE NOCASE", [("alpha", f"p{i}") for i in range(100)]
-    said = {"columns": {"k": ["alpha", "beta"]}, "budget": BUDGET}
+    said = {"columns": required({"k": ["alpha", "beta"]}), "budget": BUDGET}
     for name, more in (("one", []), ("two", [("ALPHA", "x")])):
         asked = dp.open(database(tmp_path, name, columns, people + more), **said)
         assert counts(asked, "SELECT k, COUNT(*) FROM data GROUP BY k") == {"alpha": 100, "beta": 0}
         assert int(asked.ask("SELECT COUNT(*) FROM data WHERE k = 'alpha'", epsilon=SURE)) == 100
     several = people + [(each, "x") for each in ("alpha", "ALPHA", "Alpha")] + [("alpha", "X")]
     asked = dp.open(
-        database(tmp_path, "three", columns, several), columns={"k": ["alpha", "ALPHA", "Alpha"]}, budget=BUDGET,
-        unit="u", rows_per_unit=3, groups_per_unit=3,
+        database(tmp_path, "three", columns, several), columns=required({"k": ["alpha", "ALPHA", "Alpha"]}),
+        budget=BUDGET, unit="u", rows_per_unit=3, groups_per_unit=3,
     )  # fmt: skip
     people_by_k = counts(asked, "SELECT k, COUNT(DISTINCT u) FROM data GROUP BY k")
     assert people_by_k == {"alpha": 102, "ALPHA": 1, "Alpha": 1}
@@ -100,7 +101,7 @@ def test_an_answer_that_is_too_large_is_no_free_try(monkeypatch: pytest.MonkeyPa
 
 def test_declared_groups_that_cannot_be_kept_are_refused_before_they_are_paid_for() -> None:
     table = pa.table({name: [1, 2] for name in "ab"})
-    asked = dp.open(table, columns={"a": (0, 999), "b": (0, 999)}, budget=BUDGET)
+    asked = dp.open(table, columns=required({"a": (0, 999), "b": (0, 999)}), budget=BUDGET)
     numbers = ", ".join(f"SUM(a + {n} * b)" for n in range(9))
     with pytest.raises(dp.NotAllowed, match="too large"):
         asked.ask(f"SELECT a, b, {numbers} FROM data GROUP BY a, b", epsilon=1)
@@ -132,9 +133,9 @@ def test_one_missing_value_changes_no_type() -> None:
     ]
     assert said[0] == said[1]
     step = {"age": {"min": 0, "max": 120, "step": 1}, "f": [False, True]}
-    for frame in (whole, missing):
+    for none, frame in enumerate((whole, missing)):
         asked = dp.open(frame, columns=step, budget=BUDGET)
-        assert counts(asked, "SELECT f, COUNT(*) FROM data GROUP BY f") == {False: 30, True: 60}
+        assert counts(asked, "SELECT f, COUNT(*) FROM data GROUP BY f") == {False: 30, True: 60, None: none}
         assert int(asked.ask("SELECT SUM(age) FROM data", epsilon=SURE * 120)) == 180
 
 

@@ -28,6 +28,7 @@ from discreet.kernel.verdict import Rejected
 from support import hostile as h
 from support.campaign.oracle import too_far
 from support.engines import indexed
+from support.kit import required
 from support.lineage import asked, exact, stored, table
 
 SOAK = bool(os.environ.get("DISCREET_SOAK"))
@@ -44,8 +45,8 @@ def one_thread(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 
 # ── ids that are one double ──────────────────────────────────────────────────────────────────────────────────────
 
-VISITS = table("visits", "patient_id", rows_per_unit=1, columns={"age": (0, 100), "cost": (0, 100)})
-LABS = table("labs", "who", rows_per_unit=2, columns={"level": (0, 9)})
+VISITS = table("visits", "patient_id", rows_per_unit=1, columns=required({"age": (0, 100), "cost": (0, 100)}))
+LABS = table("labs", "who", rows_per_unit=2, columns=required({"level": (0, 9)}))
 COMPUTED = [  # a column that is near every id, and may pass for one
     f"age * 0 + {NEAR}",
     f"ABS(age * 0 - {NEAR})",
@@ -243,7 +244,7 @@ def test_a_computed_number_does_not_join_a_hundred_codes(tmp_path: Path) -> None
         "CREATE TABLE p AS SELECT 3 AS x",
         f"CREATE TABLE codes AS SELECT {NEAR} + n AS k, n AS v FROM range(-50, 50) AS r(n)",
     ]
-    with stored(tmp_path / "held.duckdb", made, [table("p", columns={"x": (0, 9)}), CODES]) as curator:
+    with stored(tmp_path / "held.duckdb", made, [table("p", columns=required({"x": (0, 9)})), CODES]) as curator:
         for of in (f"x * 0 + {NEAR}", f"ABS(x * 0 - {NEAR})", f"GREATEST(x, {NEAR})"):
             inside = f"(SELECT {of} AS c FROM p) AS q"
             for rows in (f"{inside} JOIN codes ON codes.k = q.c", f"{inside} LEFT JOIN codes ON q.c = codes.k",
@@ -295,7 +296,7 @@ def two_tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dp.Curator]
     for short in UNITS:
         for side in "xy":
             made.append(f"CREATE TABLE {side}_{short} AS SELECT {who(short)} AS who, n AS w FROM {rows}")
-            columns = {"w": (0, len(VALUES) - 1)}
+            columns = required({"w": (0, len(VALUES) - 1)})
             tables.append(table(f"{side}_{short}", "who", rows_per_unit=50, columns=columns))
     with stored(tmp_path_factory.mktemp("units") / "held.duckdb", made, tables) as curator:
         yield curator
@@ -361,7 +362,7 @@ def test_units_of_two_types_are_the_same_or_not_joined(two_tables: dp.Curator) -
 def test_a_unit_of_a_type_that_is_not_safe_is_refused_when_the_data_are_opened(tmp_path: Path, name: str) -> None:
     made = [f"CREATE TABLE a AS SELECT CAST({REFUSED[name]} AS {name}) AS who, 1 AS w FROM (VALUES ('1')) AS r(x)"]
     with pytest.raises(dp.NotUnderstood, match="who") as no:
-        stored(tmp_path / "held.duckdb", made, [table("a", "who", rows_per_unit=1, columns={"w": (0, 9)})])
+        stored(tmp_path / "held.duckdb", made, [table("a", "who", rows_per_unit=1, columns=required({"w": (0, 9)}))])
     assert "text" in str(no.value)
 
 
@@ -373,7 +374,7 @@ def test_collations_make_nobody_the_same(tmp_path: Path) -> None:
         "CREATE TABLE a (who VARCHAR COLLATE NOCASE.NOACCENT, w INTEGER)",
         "INSERT INTO a VALUES ('É', 1), ('e', 2), ('E', 3), ('e ', 4)",
     ]
-    a = table("a", "who", rows_per_unit=1, columns={"w": (0, 9)})
+    a = table("a", "who", rows_per_unit=1, columns=required({"w": (0, 9)}))
     with stored(tmp_path / "held.duckdb", made, [a]) as curator:
         assert asked(curator, "SELECT COUNT(*) FROM a") == [4]
         assert asked(curator, "SELECT COUNT(DISTINCT who) FROM a") == [4]
@@ -384,7 +385,7 @@ def test_collations_make_nobody_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["int64", "uint64", "Int64"])
 def test_ids_of_a_frame_stay_what_they_are(kind: str) -> None:
     """Whole numbers from 2^53 on are told apart; small ones are the same when a missing one makes floats of them."""
-    said = {"unit": "who", "columns": {"w": (0, 9)}, "rows_per_unit": 1, "budget": BUDGET}
+    said = {"unit": "who", "columns": required({"w": (0, 9)}), "rows_per_unit": 1, "budget": BUDGET}
     wide = pd.DataFrame({"who": pd.array([2**53 + 1, 2**53, 2**53], kind), "w": [1, 2, 3]})
     people = "SELECT COUNT(DISTINCT who) FROM data"
     assert asked(dp.open(wide, **said), people) == [2]
@@ -406,7 +407,7 @@ def test_decimals_of_any_size_are_as_many_people_as_they_are(kind: pa.DataType, 
     data: Any = rows
     if place == "parquet":
         pq.write_table(rows, data := tmp_path / "data.parquet")
-    said: Any = {"unit": "who", "columns": {"w": (0, 9)}, "rows_per_unit": 1, "budget": BUDGET}
+    said: Any = {"unit": "who", "columns": required({"w": (0, 9)}), "rows_per_unit": 1, "budget": BUDGET}
     if place == "parquet":  # DuckDB reads them as doubles
         with pytest.raises(dp.NotUnderstood):
             dp.open(data, **said)
@@ -445,7 +446,7 @@ def test_signs_and_payloads_are_one_unit_in_two_million_rows(tmp_path: Path, dty
     pq.write_table(rows, tmp_path / "data.parquet", row_group_size=300_000, use_dictionary=False)
     said = {
         "unit": "who",
-        "columns": {"w": (0, 2), "x": {"min": 0, "max": 1, "required": True}},
+        "columns": required({"w": (0, 2), "x": {"min": 0, "max": 1, "required": True}}),
         "rows_per_unit": 5,
         "groups_per_unit": 2,
     }

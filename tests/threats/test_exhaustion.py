@@ -44,6 +44,7 @@ from discreet.sql.parameters import Parameters
 from discreet.sql.parser.parse import parse
 from support.exhausting import SOAK, cases, columns, filters, nested, where
 from support.fixtures import clinic, make, unasked
+from support.kit import required
 
 HERE = Path(__file__).parents[1]
 SECONDS, MEGABYTES = 60, 600  # what a child may use: thirty times and twice what is aimed at, as machines are loaded
@@ -485,5 +486,5 @@ def test_keys_and_aggregates_of_other_constants_are_their_own(curator: Curator) 
 def test_a_value_far_from_the_others_lists_nothing_in_between() -> None:
     """A domain of three values was compared with all whole numbers between its ends: 24 GB of them here."""
     frame = pa.table({"x": [1, 2, 3 * 10**9]})
-    held = dp.open(frame, columns={"x": [1, 2, 3 * 10**9]}, budget=dp.Budget(epsilon=9))
+    held = dp.open(frame, columns=required({"x": [1, 2, 3 * 10**9]}), budget=dp.Budget(epsilon=9))
     assert held.ask("SELECT x, COUNT(*) AS n FROM data GROUP BY x", epsilon=9).to_arrow().num_rows == 3

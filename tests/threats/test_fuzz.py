@@ -66,6 +66,13 @@ COLUMNS: dict[str, dict[str, list[Any]]] = {
     "sales": {"patient_id": WHOLES, "nr": WHOLES, "item": TEXTS, "price": WHOLES},
     "returns": {"nr": WHOLES, "item": TEXTS, "reason": TEXTS},
     "letters": {"sale": WHOLES, "pages": WHOLES},
+    "donors": {
+        **dict.fromkeys(("donor", "age", "door"), WHOLES),
+        **dict.fromkeys(("blood", "city", "zip", "kind"), TEXTS),
+        "born": DATES,
+        "first": TRUTHS,
+        "litres": REALS,
+    },
 }
 PUBLIC: dict[str, dict[str, list[Any]]] = {  # the same in both clinics, with keys that are there twice
     "wards": {"ward": TEXTS},

@@ -17,6 +17,7 @@ import discreet as dp
 from discreet.engines.duckdb.files import open_path
 from support import hostile as h
 from support.hostile import COUNT, charges, exact, total
+from support.kit import required
 
 
 @pytest.fixture
@@ -153,7 +154,7 @@ def test_csv_a_text_of_several_lines_is_no_record_of_somebody_else(clinic: h.Cli
 def test_declared_values_of_another_kind(values: list[Any], stored: list[Any]) -> None:
     """Either they are read as what was declared, or the curator refuses to open: nothing breaks after it was paid."""
     try:
-        curator = dp.open(pa.table({"k": stored}), budget=h.BUDGET, columns={"k": values})
+        curator = dp.open(pa.table({"k": stored}), budget=h.BUDGET, columns=required({"k": values}))
     except dp.Refusal:
         return
     assert len(curator.ask("SELECT k, COUNT(*) FROM data GROUP BY k", epsilon=1)) == len(values)

@@ -34,6 +34,7 @@ from discreet.plan.measures.workload_cells import WorkloadCells
 from discreet.plan.plan import Plan
 from discreet.workload import Workload, procedure
 from support import lineage
+from support.kit import required
 
 DAYS = (date(2024, 1, 1), date(2024, 1, 7))
 COLUMNS = {
@@ -386,7 +387,11 @@ def test_answers_say_what_is_counted_of_each_unit() -> None:
             assert repr(told).count(line) == 1
     with clinic() as curator:
         answers = work.ask(curator, "data", by="age", epsilon=1)
-        assert answers.remarks == ("The ledger is in memory only: it is gone with this process.",)
+        assert answers.remarks == (
+            "Values of `age` other than those declared are in no group.",
+            "Rows without a value of `age` are in no group.",
+            "The ledger is in memory only: it is gone with this process.",
+        )
 
 
 def test_a_margin_is_reached_at_the_least_cost() -> None:
@@ -518,7 +523,10 @@ COUNT = "`count` is one count.*" + re.escape('count="COUNT(*)", or count="COUNT(
 @pytest.mark.parametrize(
     ("said", "what"),
     [
-        ({"by": ["age", "sex"], "epsilon": 1}, "30 cells, and these are 60.*`age` has 30, `sex` has 2"),
+        (
+            {"by": ["age", "sex"], "epsilon": 1},
+            "30 cells, and these are 60.*`age` has 30, or 31 with NULL, `sex` has 2",
+        ),
         ({"by": ["tag"], "epsilon": 1}, "values of `tag` are not declared"),
         ({"by": ["nobody"], "epsilon": 1}, "not a declared column"),
         ({"by": [], "epsilon": 1}, "name a table"),
@@ -590,7 +598,8 @@ def test_a_column_may_have_a_comma_in_its_name() -> None:
 
 def test_the_index_is_read_for_workloads_too(tmp_path: Path) -> None:
     pq.write_table(people(), tmp_path / "people.parquet")
-    with clinic(tmp_path / "people.parquet", unit="who", rows_per_unit=100, groups_per_unit=30) as curator:
+    said: dict[str, Any] = {"unit": "who", "rows_per_unit": 100, "groups_per_unit": 30, "columns": required(COLUMNS)}
+    with clinic(tmp_path / "people.parquet", **said) as curator:
         curator.index()
         told = Workload.prefix(30).explain(curator, "people", by="age", epsilon=SURE)
         assert "index" in " ".join(told.remarks)
@@ -599,6 +608,17 @@ def test_the_index_is_read_for_workloads_too(tmp_path: Path) -> None:
         counts = np.zeros(30)
         counts[[age for age, _ in plain]] = [count for _, count in plain]
         assert near(Workload.prefix(30).ask(curator, "people", by="age", epsilon=SURE), np.cumsum(counts))
+
+
+def test_null_is_a_cell_where_the_workload_is_as_large() -> None:
+    ages = people()["age"].to_pylist()
+    with clinic() as curator:
+        found = Workload.identity(31).ask(curator, "data", by="age", epsilon=SURE)
+        assert near(found, [*(ages.count(age) for age in range(30)), ages.count(None)])
+        assert found.cell_keys[-1] == (None,)
+        assert "without a value" not in str(found.remarks)
+        with pytest.raises(dp.NotUnderstood, match="`age` has 30, or 31 with NULL"):
+            Workload.identity(32).ask(curator, "data", by="age", epsilon=1)
 
 
 def test_a_million_cells_are_asked_without_writing_a_matrix_out() -> None:

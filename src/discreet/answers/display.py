@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 __all__ = ["bounds_text", "left_text", "page", "remarks_text", "text"]
 
 MAX_NOTEBOOK_ROWS = 1000  # rows in a notebook
+
+BEYOND = {
+    "declared": "Values of {} other than those declared are in no group.",
+    "followed": "Values of {} that do not follow from those declared are in no group.",
+    "missing": "Rows without a value of {} are in no group.",
+}
 
 LONG = "Of a text of 2,000 bytes or more, what is looked for is looked for in its first 1,936 letters."
 
@@ -125,8 +131,17 @@ def _with_margin(value: Any, margin: float | None) -> str:
 
 
 def bounds_text(draft: Draft, keys: Sequence[Key]) -> list[str]:
-    """Return the remarks on contribution bounds and on cut texts, where they leave anything out, for these keys."""
-    return [*_bounds_sentences(draft, keys), *([LONG] if draft.looked_into else [])]
+    """Return the remarks on contribution bounds, on values that are in no group and on cut texts, where they leave
+    anything out, for these keys.
+    """
+    return [*_bounds_sentences(draft, keys), *_beyond(draft), *([LONG] if draft.looked_into else [])]
+
+
+def _beyond(draft: Draft) -> Iterator[str]:
+    for how, said in BEYOND.items():
+        names = [f"`{name}`" for name, each in draft.beyond if each == how]
+        if names:
+            yield said.format(" and ".join(names))
 
 
 def _bounds_sentences(draft: Draft, keys: Sequence[Key]) -> list[str]:

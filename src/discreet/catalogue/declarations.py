@@ -25,20 +25,46 @@ ROW = "row"  # the unit of a table in which every row is one
 
 UNKNOWN = "?"  # the unit of a table whose owner has not said it yet
 
+OTHER = "other"  # what values are shown as that are not declared, where the owner gives them no other name
+
 
 def column(label: str, said: Any) -> Column:
     """Read the declaration of a column: a pair of bounds, a list of values, `str`, or a dict of these."""
     label = name(label, "a column")
-    if not isinstance(said, dict) or "required" not in said:
+    if not isinstance(said, dict):
         return _column(label, said)
-    rest = {each: value for each, value in said.items() if each != "required"}
-    if not isinstance(said["required"], bool):
+    rest = {each: value for each, value in said.items() if each not in ("required", "other")}
+    if not isinstance(said.get("required", False), bool):
         raise NotUnderstood(
             f"`{label}` is required or not: every row has a value, or some have none.",
             code="wrong-declaration",
             instead=f"{label} = {{ min = 0, max = 100, required = true }}",
         )
-    return replace(_column(label, rest), required=said["required"])
+    found = _column(label, rest)
+    return replace(found, required=said.get("required", False), other=_other(found, said.get("other", False)))
+
+
+def _other(column: Column, said: object) -> str | int | None:
+    """Read what stands for values that are not declared: true for "other", or a value; None if nothing does."""
+    if said is False:
+        return None
+    values = column.values or ()
+    kind = type(values[0]) if values else None
+    if kind not in (str, int):
+        raise NotUnderstood(
+            f"`{column.name}` has no values of which others could be told: texts, or whole numbers.",
+            code="wrong-declaration",
+            instead=f'{column.name} = {{ values = ["a", "b"], other = true }}',
+        )
+    found = OTHER if said is True and kind is str else said
+    if not isinstance(found, str | int) or type(found) is not kind or found in values or _long(found):
+        example = f'"{OTHER}"' if kind is str else "-1"
+        raise NotUnderstood(
+            f"what stands for other values of `{column.name}` is one of the same kind that is not among them.",
+            code="wrong-declaration",
+            instead=f"other = {example}, or another one",
+        )
+    return found
 
 
 def _column(label: str, said: Any) -> Column:

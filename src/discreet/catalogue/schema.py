@@ -82,6 +82,7 @@ class Column:
     auto_lower: Fraction | None = None  # the lower bound of a column whose upper bound is found in the data
     exact: bool = False  # True if it is stored, and different stored values are different in a question
     required: bool = False  # every row has a value
+    other: str | int | None = None  # what stands for all values that are not declared, where these are one group
 
     @property
     def declares_numbers(self) -> bool:
@@ -294,6 +295,12 @@ def _fitted(column: Column, stored: str) -> Column:
             instead="store it: CREATE TABLE … AS SELECT …",
         )
     found = _read(column, stored)
+    if found.other is not None and found.kind not in ("text", "integer"):
+        raise NotUnderstood(
+            f"`{column.name}` holds dates, and no text stands for one.",
+            code="wrong-declaration",
+            instead="leave `other` out",
+        )
     return replace(found, exact=stored in EXACT.get(found.kind, ()))
 
 

@@ -41,7 +41,9 @@ PLACEHOLDERS = {
 HEAD = """\
 # What may be asked of these data, and at what cost. Everything in this file is public, and is your promise:
 # - A bound or a value must come from what is known without these data: a form, a law, common sense.
-# - A number beyond its bounds counts as the bound. A row with a value that is not listed is in no group.
+# - A number beyond its bounds counts as the bound. A row with a value that is not listed is in no group; with
+#   `other = true` all such rows are one. Rows without a value are a group, unless it says `required = true`: every row
+#   has one.
 # - A column declared as {{ }} can be filtered by, and grouped by if many people share its values.
 # - A column that is not listed cannot be asked about.
 

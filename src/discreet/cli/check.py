@@ -133,8 +133,9 @@ def _of_column(found: TableReview, column: ColumnReview) -> Iterator[str]:
         yield f"{column.name}: {' and '.join(ends)}, and count as that."
     if column.undeclared:
         share = _share(column.undeclared, found.rows - column.missing)
+        group = "in no group" if column.other is None else f"in the group {column.other!r}"
         examples = ", ".join(f"{value!r} ({many:,})" for value, many in column.others)
-        yield f"{column.name}: {share} of its values are none of the declared ones, and in no group: {examples}."
+        yield f"{column.name}: {share} of its values are none of the declared ones, and {group}: {examples}."
 
 
 def _shown(end: Any) -> str:

@@ -41,7 +41,7 @@ budget = { epsilon = "3", delta = "1e-6" }     # for all questions together
 
 [tables.survey]
 unit = "row"                                   # one row is one person
-columns.rate_marriage = { values = ["1", "2", "3", "4", "5"] }
+columns.rate_marriage = { values = ["1", "2", "3", "4", "5"], required = true }   # everybody has said one
 columns.age = { min = 15, max = 60, step = "0.5" }
 columns.affairs = { min = 0, max = 60, step = "0.1" }
 columns.occupation = { }                       # nothing is promised about it
@@ -55,8 +55,8 @@ budget = { epsilon = "3", delta = "1e-6" }
 [tables.wages]
 unit = "nr"                                    # one person, eight rows: the person is protected, not the row
 rows_per_unit = 8
-columns.year = { values = ["1980", "1981", "1982", "1983", "1984", "1985", "1986", "1987"] }
-columns.married = { values = ["0", "1"] }
+columns.year = { values = ["1980", "1981", "1982", "1983", "1984", "1985", "1986", "1987"], required = true }
+columns.married = { values = ["0", "1"], required = true }
 columns.hours = { min = 0, max = 5000, step = 1 }
 columns.lwage = { min = 0, max = 4, step = "0.01" }   # the logarithm of the hourly wage
 """,

@@ -44,11 +44,17 @@ COLUMNS = """
     F, M, X   all its values, so that it can be grouped by; with commas, in quotes if one has a comma
     nothing   no promise: it can be filtered by, and grouped by where many people share a value
     skip      it cannot be asked about
+  And behind that, if it is so:
+    ; required    every row has a value; if not, those without one are a group of their own
+    ; other       values that are not listed are one group, `other`; if not, they are in no group
 """
 PUBLIC = """
 Bounds and values will be public, and one person's value must not decide them. So none are suggested from the data:
 type what you know from elsewhere. Enter takes what stands in brackets; Ctrl-C stops, and nothing is written.
 """
+
+
+_MORE = re.compile(r"\s*;\s*(required|other)(?=\s*;|$)\s*")
 
 
 def add(commands: Any) -> None:
@@ -271,10 +277,13 @@ def _delta(budget: Mapping[str, str], said: str) -> str | None:
 
 def _column(found: InspectedTable, name: str, said: str) -> dict[str, Any] | None:
     """Read what was typed about a column: bounds, values, nothing, or None to leave it out."""
-    kind = found.columns[name]
-    if said in ("nothing", "skip"):
-        return {} if said == "nothing" else None
-    declared = _values(said, kind, guessed=not found.typed) if "," in said else _bounds(said, kind)
+    kind, (said, *more) = found.columns[name], _MORE.split(said)
+    if said == "skip":
+        return None
+    declared: dict[str, Any] = {}
+    if said not in ("nothing", ""):
+        declared = _values(said, kind, guessed=not found.typed) if "," in said else _bounds(said, kind)
+    declared |= dict.fromkeys((each for each in more if each), True)
     declarations.column(name, declared)
     return declared
 

@@ -56,6 +56,7 @@ def _domain(column: Column) -> tuple[str, str]:
     """Return what is declared of a column, and what that is for."""
     if column.values is not None:
         more = ["…"] if len(column.values) > SHOWN_VALUES else []
+        more += [] if column.other is None else [f"others as {column.other}"]
         return ", ".join([*map(str, column.values[:SHOWN_VALUES]), *more]), "filtered, grouped by"
     if column.auto_lower is not None:
         return f"{show(column.auto_lower)} to a bound that is found privately", "filtered, added up"

@@ -119,6 +119,7 @@ class Typed:
     half: tuple[Fraction | None, Fraction | None] = (None, None)  # where only one side is bounded
     step: Fraction | None = None  # as declared, of a column
     exact: bool = False  # whether it is a column whose comparison in SQL is exact; see `schema.same`
+    other: str | int | None = None  # of a column, what stands for values that are not declared, as a key
 
     @property
     def numeric(self) -> bool:

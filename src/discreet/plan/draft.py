@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
 
 from discreet.catalogue.schema import Catalogue, Table
 from discreet.core.contribution import ContributionBounds, Setting
@@ -21,7 +22,7 @@ from discreet.postprocess.public import PublicTable, Reader
 from discreet.postprocess.table import Rows
 from discreet.sql import query as q
 
-__all__ = ["Alternative", "Composite", "Draft", "Question", "Staged"]
+__all__ = ["Alternative", "Beyond", "Composite", "Draft", "Question", "Staged"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +32,15 @@ class Alternative:
     measures: tuple[Measure, ...]
     readings: tuple[Reading, ...]  # of the aggregates a0, a1, …
     family: NoiseFamily | None = None  # None: whichever errs less
+
+
+class Beyond(NamedTuple):
+    """Rows that are in no group: with other values of a key than declared ones, or than follow from these; or with
+    none.
+    """
+
+    name: str
+    how: Literal["declared", "followed", "missing"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +62,7 @@ class Draft:
     alternatives: tuple[Alternative, ...] = ()  # what may be measured instead, where that errs less
     listed: tuple[int, ...] | None = None  # the groups that can be, where not all combinations of keys can
     declared: tuple[Key, ...] = ()  # the keys with all their declared values, also those that cannot be
+    beyond: tuple[Beyond, ...] = ()  # rows that are in no group, whatever they hold
 
     @property
     def staged(self) -> None:
@@ -84,10 +95,20 @@ class Draft:
     @property
     def crossed(self) -> Draft:
         """Return the question by all combinations of declared values, also those that cannot be."""
-        many = math.prod(key.size for key in self.declared)
+        return self._by(self.declared)
+
+    @property
+    def of_values(self) -> Draft:
+        """Return the question by all combinations of values of its keys, without NULL."""
+        without = [name for key, name in zip(self.keys, self.names, strict=True) if key.null]
+        beyond = (*self.beyond, *(Beyond(name, "missing") for name in without))
+        return replace(self._by(tuple(replace(key, null=False) for key in self.keys)), beyond=beyond)
+
+    def _by(self, keys: tuple[Key, ...]) -> Draft:
+        many = math.prod(key.size for key in keys)
         most = self.table.groups_per_unit or self.table.rows_per_unit or many
-        caps = self.caps if self.caps.unit is None or not self.keys else replace(self.caps, groups=min(most, many))
-        return replace(self, keys=self.declared, listed=None, caps=caps)
+        caps = self.caps if self.caps.unit is None or not keys else replace(self.caps, groups=min(most, many))
+        return replace(self, keys=keys, listed=None, caps=caps)
 
     @property
     def private(self) -> bool:

@@ -56,6 +56,7 @@ from discreet.plan.estimates.noise_sums import DifferenceOf
 from discreet.plan.expressions.dates import constant as moment
 from discreet.plan.expressions.functions import FUNCTIONS
 from discreet.plan.expressions.rules import listed_values, small
+from discreet.plan.groups.missing import nullable
 from discreet.plan.groups.possible import possible
 from discreet.plan.measures.measure import Measure
 from discreet.plan.measures.statistic import ROWS, UNITS, Statistic
@@ -66,7 +67,7 @@ from discreet.postprocess.query import run_view
 from discreet.postprocess.table import RELEASED, Given
 from discreet.sql import query as q
 
-__all__ = ["Derivation", "best_derivation", "columns_read", "derive"]
+__all__ = ["Derivation", "best_derivation", "columns_read", "derive", "typed_now"]
 
 NOWHERE = Place("", 0, 0)
 MAX_COMPUTED = 1_000_000  # combinations of keys for which expressions are computed
@@ -120,7 +121,7 @@ def derive(draft: Draft, plan: Plan) -> Derivation | None:
         return None
     try:
         rows = _computed(plan, [each for each in asked if each is not None])
-        if _speaks_of_missing(plan, [each for each in asked if each is not None], len(of_keys), draft.catalogue):
+        if _speaks_of_missing(plan, [each for each in asked if each is not None], len(of_keys), draft):
             return None
         complete = all(key in draft.keys or _complete(key, plan, draft.catalogue) for key in plan.keys)
     except NotUnderstood:
@@ -163,43 +164,37 @@ def _counts_rows(plan: Plan) -> bool:
     return any(each.exact.sums for each in plan.measures)
 
 
-def _speaks_of_missing(plan: Plan, asked: list[q.Expression], filters: int, catalogue: Catalogue) -> bool:
-    """Return True if a filter is true, or a key has a value, for rows where a key of the plan that it reads is NULL.
+def _speaks_of_missing(plan: Plan, asked: list[q.Expression], filters: int, draft: Draft) -> bool:
+    """Return True if all filters are true, and all keys have a group, for rows where a key of the plan is NULL.
 
     Those rows are in no group of the plan, so their part of the answer is not there.
     """
-    ways = [(*key.domain, *([] if key.null or _required(key, plan, catalogue) else [None])) for key in plan.keys]
+    some = [nullable(_bare(key.tree), plan.table, plan.where, draft.catalogue) for key in plan.keys]
+    ways = [
+        (*key.domain, *([None] if null and not key.null else [])) for key, null in zip(plan.keys, some, strict=True)
+    ]
     if math.prod(map(len, ways)) > MAX_COMPUTED:
         return True
     missing = [n for n, key in enumerate(plan.keys) if not key.null]
     rows = [row for row in product(*ways) if any(row[n] is None for n in missing)]
     given = [Given(f"k{n}", key.kind, [row[n] for row in rows]) for n, key in enumerate(plan.keys)]
-    reads = [[int(name[1:]) for name in each.columns] for each in asked]
     return any(
-        (value is True if place < filters else value is not None)
-        and any(row[n] is None for n in reads[place] if n in missing)
-        for row, values in zip(rows, _values(given, asked, len(rows)), strict=True)
-        for place, value in enumerate(values)
+        all(each is True for each in found[:filters])
+        and all(each is not None or key.null for each, key in zip(found[filters:], draft.keys, strict=True))
+        for found in _values(given, asked, len(rows))
     )
-
-
-def _required(key: Key, plan: Plan, catalogue: Catalogue) -> bool:
-    """Return True if a key is a column that is declared to have a value in every row."""
-    table = catalogue.table(plan.table) if isinstance(plan.table, str) else None
-    column = None if table is None or key.tree.column is None else table.column(key.tree.column)
-    return column is not None and column.required
 
 
 def _complete(key: Key, plan: Plan, catalogue: Catalogue) -> bool:
     """Return True if the released values of a key are all that it can have by the present catalogue, at least those
     that it can have where the filter of the plan is true.
     """
-    now = _possible(_bare(key.tree), plan.table, catalogue)
+    now = typed_now(_bare(key.tree), plan.table, catalogue)
     if now is None or now.domain is None:
         return False
     blocks = possible([now], plan.table, plan.where, catalogue)
     there = {row[0] for row in blocks[0].rows} if blocks else set(now.domain)
-    return there <= set(key.domain) <= there | set(now.domain)
+    return there - {None} <= set(key.domain) <= {*there, *now.domain, None}
 
 
 def _extra(asked: Tree | None, released: Tree | None) -> list[Tree] | None:
@@ -273,14 +268,21 @@ def _merge(draft: Draft, keys: list[tuple[Any, ...] | None]) -> Merge:
 # ── what keys can be ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _possible(tree: Tree, relation: Relation, catalogue: Catalogue) -> Typed | None:
-    """Return what is known of an expression over a relation by the present catalogue; None where it is not known."""
+Memo = dict[tuple[int, str], Typed | None]  # of relations, by their identity, and their columns
+
+
+def typed_now(tree: Tree, relation: Relation, catalogue: Catalogue, memo: Memo | None = None) -> Typed | None:
+    """Return what is known of an expression over a relation by the present catalogue; None where it is not known.
+
+    `memo` is of one question: columns of SELECTs inside may be read many times at each level.
+    """
+    memo = {} if memo is None else memo
     if tree.column is not None:
-        found = _column(tree.column, relation, catalogue)
+        found = _column(tree.column, relation, catalogue, memo)
         return None if found is None else replace(found, tree=tree, kind=tree.kind)
     if tree.is_constant:
         return _constant(tree)
-    arguments = [_possible(each, relation, catalogue) for each in tree.children]
+    arguments = [typed_now(each, relation, catalogue, memo) for each in tree.children]
     known = [each for each in arguments if each is not None]
     read = {each: each.column for each in tree.walk() if each.column is not None}
     call, function = _called(tree, read), FUNCTIONS.get(tree.applies or "")
@@ -336,7 +338,7 @@ def _values(given: list[Given], asked: list[q.Expression], rows: int) -> list[tu
     return list(zip(*columns, strict=True)) if asked else [()] * rows
 
 
-def _column(name: str, relation: Relation, catalogue: Catalogue) -> Typed | None:
+def _column(name: str, relation: Relation, catalogue: Catalogue, memo: Memo) -> Typed | None:
     """Return what is known of a column of a relation by the present catalogue; None where it is not known."""
     if isinstance(relation, str):
         table = catalogue.table(relation)
@@ -349,41 +351,43 @@ def _column(name: str, relation: Relation, catalogue: Catalogue) -> Typed | None
         domain = listed_values(column.kind, column.bounds) if column.values is None else column.values
         tree = Field(name=name, kind=column.kind)
         return Typed(tree=tree, kind=column.kind, bounds=bounds, domain=domain, step=column.step)
-    return COLUMNS[type(relation)](name, relation, catalogue)
+    if (id(relation), name) not in memo:
+        memo[id(relation), name] = COLUMNS[type(relation)](name, relation, catalogue, memo)
+    return memo[id(relation), name]
 
 
-def _of_few(name: str, relation: UnitLimit, catalogue: Catalogue) -> Typed | None:
-    return _column(name, relation.source, catalogue)
+def _of_few(name: str, relation: UnitLimit, catalogue: Catalogue, memo: Memo) -> Typed | None:
+    return _column(name, relation.source, catalogue, memo)
 
 
-def _of_join(name: str, relation: Join, catalogue: Catalogue) -> Typed | None:
+def _of_join(name: str, relation: Join, catalogue: Catalogue, memo: Memo) -> Typed | None:
     sides = [(each.source, inner) for each in relation.parts for inner, outer in each.names if outer == name]
-    return _column(sides[0][1], sides[0][0], catalogue) if len(sides) == 1 else None
+    return _column(sides[0][1], sides[0][0], catalogue, memo) if len(sides) == 1 else None
 
 
-def _of_union(name: str, relation: UnionAll, catalogue: Catalogue) -> Typed | None:
-    first, *rest = (_column(name, each, catalogue) for each in relation.parts)
+def _of_union(name: str, relation: UnionAll, catalogue: Catalogue, memo: Memo) -> Typed | None:
+    first, *rest = (_column(name, each, catalogue, memo) for each in relation.parts)
     return first if first and all(each and each.domain == first.domain for each in rest) else None
 
 
-def _of_rows(name: str, relation: Projection, catalogue: Catalogue) -> Typed | None:
+def _of_rows(name: str, relation: Projection, catalogue: Catalogue, memo: Memo) -> Typed | None:
     trees = [each.tree for each in relation.columns if each.name == name]
-    return _possible(trees[0], relation.source, catalogue) if trees else None
+    return typed_now(trees[0], relation.source, catalogue, memo) if trees else None
 
 
-def _of_units(name: str, relation: PerUnit, catalogue: Catalogue) -> Typed | None:
+def _of_units(name: str, relation: PerUnit, catalogue: Catalogue, memo: Memo) -> Typed | None:
     trees = [each.tree for each in relation.keys if each.name == name]
     if trees:
-        return _possible(trees[0], relation.source, catalogue)
+        return typed_now(trees[0], relation.source, catalogue, memo)
     totals = [each for each in relation.totals if each.name == name]
     return _counts(totals[0]) if totals else None
 
 
-def _of_windows(name: str, relation: UnitWindow, catalogue: Catalogue) -> Typed | None:
-    return _column(name, relation.source, catalogue) if name in relation.columns else None
+def _of_windows(name: str, relation: UnitWindow, catalogue: Catalogue, memo: Memo) -> Typed | None:
+    return _column(name, relation.source, catalogue, memo) if name in relation.columns else None
 
 
-COLUMNS: dict[type[Rows], Callable[[str, Any, Catalogue], Typed | None]] = {
+COLUMNS: dict[type[Rows], Callable[[str, Any, Catalogue, Memo], Typed | None]] = {
     UnitLimit: _of_few,
     Join: _of_join,
     UnionAll: _of_union,

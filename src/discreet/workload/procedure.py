@@ -12,7 +12,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -31,7 +31,7 @@ from discreet.matrix.designs import Design
 from discreet.matrix.families import Queries
 from discreet.matrix.planner import designs, recover_design
 from discreet.plan.codec import DIGITS, MAX_RELEASE_BYTES
-from discreet.plan.draft import Draft
+from discreet.plan.draft import Beyond, Draft
 from discreet.plan.measures.workload_cells import COUNTS, WorkloadCells
 from discreet.plan.outline import subject
 from discreet.plan.plan import Plan
@@ -101,6 +101,10 @@ class WorkloadQuestion:
         if len(_parts(count)) != 1 or (known is not None and known.column(count) is not None):
             raise _not_a_count(None if known is None else known.unit)
         draft = context.draft(_sql(table, known, columns, where, count), params).crossed
+        if draft.private:  # there may be few enough cells without NULL
+            few = context.draft(_sql(table, known, columns, where, count, present=True), params).crossed
+            missing = tuple(Beyond(name, "missing") for name in few.names)
+            draft = draft if few.private else replace(few, beyond=(*few.beyond, *missing))
         wanted_bounds(draft)
         if len(draft.keys) != len(columns) or draft.sets:
             raise NotUnderstood(
@@ -118,20 +122,25 @@ class WorkloadQuestion:
                     instead=f'declare them: {name} = {{ values = ["a", "b"] }}, or the bounds of at most'
                     f" {MAX_VALUES:,} whole numbers",
                 )
-        if math.prod(key.size for key in draft.keys) != queries.cells:
-            sizes = ", ".join(f"`{name}` has {key.size:,}" for key, name in zip(draft.keys, columns, strict=True))
+        if queries.cells not in map(_cells, (draft, draft.of_values)):
+            sizes = ", ".join(
+                f"`{name}` has {key.size - key.null:,}{f', or {key.size:,} with NULL' if key.null else ''}"
+                for key, name in zip(draft.keys, columns, strict=True)
+            )
             raise NotUnderstood(
-                f"the workload has {queries.cells:,} cells, and these are {math.prod(k.size for k in draft.keys):,}.",
+                f"the workload has {queries.cells:,} cells, and these are {_cells(draft.of_values):,}.",
                 code="wrong-argument",
                 instead=f"a workload with a cell for every combination of values: {sizes}",
             )
+        draft = draft if _cells(draft) == queries.cells else draft.of_values
         if (shape := queries.misfit(tuple(key.size for key in draft.keys))) is not None:
             raise NotUnderstood(
                 f"the workload has {_product(shape)}, and these are {_product(key.size for key in draft.keys)}.",
                 code="wrong-argument",
                 instead="name the columns in the order of the workload, or give it their sizes in this one",
             )
-        return cls(queries, context, draft)
+        beyond = tuple(each._replace(name=columns[draft.names.index(each.name)]) for each in draft.beyond)
+        return cls(queries, context, replace(draft, beyond=beyond))
 
     def explain(self, cost: Cost) -> WorkloadExplanation:
         """Return the cost and the error of asking. Sees no data."""
@@ -316,8 +325,10 @@ def _not_a_count(unit: str | None) -> NotUnderstood:
     )
 
 
-def _sql(table: str, known: Table | None, by: Sequence[str], where: str | None, count: str) -> str:
-    """Return the SQL whose groups are the cells.
+def _sql(
+    table: str, known: Table | None, by: Sequence[str], where: str | None, count: str, *, present: bool = False
+) -> str:
+    """Return the SQL whose groups are the cells; with `present`, of rows that have a value of each of `by`.
 
     Names of known tables and columns are quoted; all else is taken as SQL.
     """
@@ -325,8 +336,13 @@ def _sql(table: str, known: Table | None, by: Sequence[str], where: str | None, 
     keys = [each if known is None or known.column(each) is None else quoted(each) for each in by]
     items = ", ".join(f"{each} AS c{n}" for n, each in enumerate(keys))
     places = ", ".join(str(n + 1) for n in range(len(keys)))
-    only = "" if where is None else f" WHERE ({where})"
+    tests = [*([] if where is None else [f"({where})"]), *(f"({each}) IS NOT NULL" for each in keys if present)]
+    only = f" WHERE {' AND '.join(tests)}" if tests else ""
     return f"SELECT {items}, {count} AS n FROM {source}{only} GROUP BY {places}"
+
+
+def _cells(draft: Draft) -> int:
+    return math.prod(key.size for key in draft.keys)
 
 
 def _product(sizes: Iterable[int]) -> str:

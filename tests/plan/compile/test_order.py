@@ -11,6 +11,7 @@ import pytest
 
 import discreet as dp
 from support.clinic import clinic
+from support.kit import required
 
 INSIDE = "(SELECT w, COUNT(*) AS n FROM visits GROUP BY w) AS t"
 QUESTIONS = [
@@ -32,7 +33,7 @@ QUESTIONS = [
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dp.Curator]:
     rows = pa.table({"w": ["a"] * 200 + ["b"] * 60 + ["c"] * 40, "n": [each % 7 for each in range(300)]})
-    columns = {"w": ["a", "b", "c"], "n": {"min": 0, "max": 6, "step": 1}}
+    columns = required({"w": ["a", "b", "c"], "n": {"min": 0, "max": 6, "step": 1}})
     path: Path = tmp_path_factory.mktemp("order")
     with clinic(path, rows, columns=columns, budget=dp.Budget(epsilon=10**12)) as curator:
         yield curator

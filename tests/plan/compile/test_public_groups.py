@@ -14,12 +14,13 @@ import pytest
 import discreet as dp
 from discreet.kernel.expressions import Apply, Field, Literal, Tree
 from discreet.plan.groups.conditions import rejects_null
+from support.kit import required
 from support.lineage import stored, table
 
 TABLES = [
     table("sales", "who", rows_per_unit=90, groups_per_unit=90, columns={
-        "item": {}, "day": {}, "shop": {}, "way": ["web", "shop"], "month": (1, 12),
-        "cost": {"min": 0, "max": 100, "step": "0.25"}}),
+        "item": {}, "day": {}, "shop": {}, "cost": {"min": 0, "max": 100, "step": "0.25"},
+        **required({"way": ["web", "shop"], "month": (1, 12)})}),
     table("items", public=True, key="item"),
     table("days", public=True, key="day"),
     table("shops", public=True, key="shop"),

@@ -22,9 +22,9 @@ from discreet.kernel.expressions import Literal
 from discreet.matrix.strategy import Identity, Matrix, Strategy
 from discreet.plan import pricing
 from discreet.plan.measures.count_batch import CountBatch
-from support.kit import ALARM
+from support.kit import ALARM, required
 
-COLUMNS = {"age": (0, 120), "sex": ["F", "M"], "level": [0, 1, 2, 3], "town": {}}
+COLUMNS = required({"age": (0, 120), "sex": ["F", "M"], "level": [0, 1, 2, 3], "town": {}})
 THIRDS = (
     "COUNT(*) FILTER (WHERE age < 40) AS young, COUNT(*) FILTER (WHERE age >= 40 AND age < 80) AS middle,"
     " COUNT(*) FILTER (WHERE age >= 80) AS old"
@@ -133,7 +133,7 @@ def test_another_delta_is_another_question() -> None:
 def test_where_one_of_many_rows_is_chosen_only_asked_counts_follow() -> None:
     data = pa.table({"person": np.repeat(np.arange(50), 4), "age": [10, 30, 50, 90] * 50, "sex": ["F"] * 200})
     said: Any = {"unit": "person", "rows_per_unit": 1, "budget": dp.Budget(epsilon=10**7)}
-    with dp.open(data, columns={"age": (0, 120), "sex": ["F", "M"]}, **said) as curator:
+    with dp.open(data, columns=required({"age": (0, 120), "sex": ["F", "M"]}), **said) as curator:
         batched(curator, f"SELECT sex, {PREFIXES} FROM data GROUP BY sex", epsilon=10**5)
         curator.ask("SELECT sex, COUNT(*) FROM data WHERE age < 40 GROUP BY sex", reuse=True)
         with pytest.raises(dp.NotAllowed):

@@ -18,7 +18,7 @@ from discreet.mechanisms.quantiles.interval import QuantileIntervalMechanism, sh
 from discreet.plan.measures.quantile_interval import QuantileIntervalAt
 from support.clinic import clinic
 from support.edges import edged
-from support.kit import ALARM
+from support.kit import ALARM, required
 
 SURE = Fraction(95, 100)
 NONE = np.zeros(0, np.int64)
@@ -105,7 +105,7 @@ def test_answers_hold_them_too(tmp_path: Path) -> None:
     """Four hundred groups at once, through SQL: more than 5 % missed, beyond chance, is a false alarm once in 1/ALARM
     runs. The control: the point alone, as an interval of one step, misses."""
     rows, data = table(400)
-    columns = {"g": list(range(400)), "x": {"min": 0, "max": 100, "step": "0.1"}}
+    columns = required({"g": list(range(400)), "x": {"min": 0, "max": 100, "step": "0.1"}})
     asked = clinic(tmp_path, rows, columns=columns, budget=dp.Budget(epsilon=100))
     sql = (
         "SELECT g, QUANTILE(x, 0.3) AS m, QUANTILE_LOW(x, 0.3) AS a, QUANTILE_HIGH(x, 0.3) AS b FROM visits GROUP BY g"
@@ -126,7 +126,7 @@ def test_answers_hold_them_too(tmp_path: Path) -> None:
 def test_answers_hold_them_as_surely_as_is_asked(tmp_path: Path, confidence: str) -> None:
     """By the same count; ends for 95 % would be further apart than 50 % needs, and nearer than 99.9 % does."""
     rows, data = table(400)
-    columns = {"g": list(range(400)), "x": {"min": 0, "max": 100, "step": "0.1"}}
+    columns = required({"g": list(range(400)), "x": {"min": 0, "max": 100, "step": "0.1"}})
     asked = clinic(tmp_path, rows, columns=columns, budget=dp.Budget(epsilon=100))
     sql = "SELECT g, MEDIAN(x) AS m, QUANTILE_LOW(x, 0.5) AS a, QUANTILE_HIGH(x, 0.5) AS b FROM visits GROUP BY g"
     answer, usual = asked.ask(sql, epsilon=3, confidence=confidence), asked.ask(sql, epsilon=3)
@@ -145,7 +145,7 @@ def test_answers_hold_them_as_surely_as_is_asked(tmp_path: Path, confidence: str
 def test_what_was_bought_at_the_usual_confidence_is_still_the_same(tmp_path: Path) -> None:
     """Its record is what it was, so it is free; and only ends know of a confidence."""
     rows, _ = table(3)
-    asked = clinic(tmp_path, rows, columns={"g": [0, 1, 2], "x": (0, 100)}, budget=dp.Budget(epsilon=9))
+    asked = clinic(tmp_path, rows, columns=required({"g": [0, 1, 2], "x": (0, 100)}), budget=dp.Budget(epsilon=9))
     low = "SELECT QUANTILE_LOW(x, 0.5) FROM visits"
     texts = [write(asked.explain(low, epsilon=1, confidence=each).plan) for each in ("0.95", Fraction(19, 20), "0.9")]
     assert ["ends/1" in each for each in texts] == [True, True, False]
@@ -166,7 +166,7 @@ def test_what_was_bought_at_the_usual_confidence_is_still_the_same(tmp_path: Pat
 
 def test_a_quantile_is_as_exact_as_ever_unless_ends_are_asked_for(tmp_path: Path) -> None:
     rows, _ = table(3)
-    asked = clinic(tmp_path, rows, columns={"g": [0, 1, 2], "x": (0, 100)}, budget=dp.Budget(epsilon=9))
+    asked = clinic(tmp_path, rows, columns=required({"g": [0, 1, 2], "x": (0, 100)}), budget=dp.Budget(epsilon=9))
     alone = asked.explain("SELECT MEDIAN(x) FROM visits", epsilon=1).plan
     assert alone.mechanisms[0].epsilon == 1
     both = asked.explain("SELECT QUANTILE_LOW(x, 0.5), QUANTILE_HIGH(x, 0.5) FROM visits", epsilon=1).plan

@@ -25,7 +25,7 @@ from discreet.plan.measures.moments import Moments
 from discreet.plan.measures.statistic import Statistic
 from support import hostile as h
 from support.clinic import clinic, visits
-from support.kit import ALARM
+from support.kit import ALARM, required
 
 OPEN = dp.Budget(epsilon=10**12, delta="1e-6")
 X, Y = Field(name="x", kind="integer"), Field(name="y", kind="integer")
@@ -49,14 +49,16 @@ def people(rows: int = 3000) -> pa.Table:
     })  # fmt: skip
 
 
-COLUMNS = {
-    "kind": ["a", "b", "c"],
-    "x": {"min": 0, "max": 150, "step": "0.01"},
-    "y": {"min": 0, "max": 200, "step": "0.01"},
-    "k": (-5, 60),
-    "flag": None,
-    "text": str,
-}
+COLUMNS = required(
+    {
+        "kind": ["a", "b", "c"],
+        "x": {"min": 0, "max": 150, "step": "0.01"},
+        "y": {"min": 0, "max": 200, "step": "0.01"},
+        "k": (-5, 60),
+        "flag": None,
+        "text": str,
+    }
+)
 NUMBERS = """
     COUNT(*); COUNT(x); SUM(k); AVG(x); VAR_SAMP(x); VARIANCE(k); VAR_POP(x); STDDEV(y); STDDEV_SAMP(k); STDDEV_POP(y);
     VAR_SAMP(flag::INT); VAR_POP(k * 2 + 1); COVAR_SAMP(x, y); COVAR_POP(k, x); COVAR_SAMP(y, k); CORR(x, y);
@@ -144,11 +146,12 @@ def test_of_a_unit_as_many_values_count_as_rows_and_equal_ones_once(tmp_path: Pa
     assert sum(by_level) == 4
     assert sum(each > 0 for each in by_level) <= 2
     spread = [h.person("p", note="n", level=1 + i % 3) for i in range(60)]
-    assert sorted(h.total(clinic, spread, "SELECT level, COUNT(DISTINCT note) FROM data GROUP BY level")) == [0, 1, 1]
+    by_level = h.total(clinic, spread, "SELECT level, COUNT(DISTINCT note) FROM data GROUP BY level")
+    assert sorted(by_level) == [0, 0, 1, 1]
     others = [h.person(f"o{i}", note=f"o{i}") for i in range(9)]
     assert h.total(clinic, [*many, *others], "SELECT COUNT(DISTINCT note) FROM data") == [13]
     both = [h.person("p", note=f"n{i % 2}", level=1) for i in range(60)]
-    assert h.total(clinic, both, "SELECT level, COUNT(DISTINCT note) FROM data GROUP BY level") == [2, 0, 0]
+    assert h.total(clinic, both, "SELECT level, COUNT(DISTINCT note) FROM data GROUP BY level") == [2, 0, 0, 0]
     chosen = {tuple(h.exact(clinic, many, "SELECT note, COUNT(DISTINCT level) FROM data GROUP BY note",
                             bytes([salt] * 16)).keys) for salt in range(8)}  # fmt: skip
     assert len(chosen) > 1, "another salt, other groups"
@@ -175,7 +178,7 @@ ANCHOR = np.clip(np.random.default_rng(20240501).lognormal(3, 1, 10_000), 0, 100
 
 
 def anchored(folder: Path) -> dp.Curator:
-    return clinic(folder, pa.table({"x": ANCHOR}), columns={"x": (0, 1000)}, budget=dp.Budget(epsilon=10**5))
+    return clinic(folder, pa.table({"x": ANCHOR}), columns=required({"x": (0, 1000)}), budget=dp.Budget(epsilon=10**5))
 
 
 def test_the_error_of_a_variance_by_quadrature(tmp_path: Path) -> None:
@@ -349,7 +352,7 @@ def test_what_cannot_be_reached_is_said() -> None:
 
 def test_many_groups_take_little_time() -> None:
     frame = pa.table({"k": list(range(20_000)), "x": [float(n % 50) for n in range(20_000)]})
-    asked = dp.open(frame, columns={"k": {"min": 0, "max": 19_999}, "x": (0, 50)}, budget=OPEN)
+    asked = dp.open(frame, columns=required({"k": {"min": 0, "max": 19_999}, "x": (0, 50)}), budget=OPEN)
     answer = asked.ask("SELECT k, STDDEV(x) AS s, CORR(x, k) AS r FROM data GROUP BY k", epsilon=1)
     assert len(repr(answer)) < 10_000
     assert all(0 <= each <= 50 for each in answer["s"])

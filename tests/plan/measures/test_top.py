@@ -26,7 +26,7 @@ from discreet.plan.measures.top_k import TopK
 from discreet.plan.plan import Plan
 from support import hostile as h
 from support.clinic import clinic
-from support.kit import Script, tape
+from support.kit import Script, required, tape
 from support.neighbours import LEVELS, WORST, compare, seam, somebody
 
 BUSIEST = "SELECT level FROM data GROUP BY level ORDER BY COUNT(DISTINCT id) DESC LIMIT 1"
@@ -147,7 +147,7 @@ def test_the_law_of_a_question_is_that_of_the_anchors(tmp_path: Path) -> None:
 
 def test_the_first_ones_in_order(tmp_path: Path) -> None:
     """At a cost that leaves nothing to chance: from both ends, further down, by sums, in a part of the rows."""
-    said = {"columns": {"level": list(range(12)), "cost": (0, 9)}, "unit": "id", "rows_per_unit": 3,
+    said = {"columns": required({"level": list(range(12)), "cost": (0, 9)}), "unit": "id", "rows_per_unit": 3,
             "groups_per_unit": 12, "budget": dp.Budget(epsilon=10**6)}  # fmt: skip
     data = clinic(tmp_path, ranked(), **said)
     people = "COUNT(DISTINCT id)"
@@ -169,7 +169,7 @@ def test_the_first_ones_in_order(tmp_path: Path) -> None:
 
 
 def test_it_says_how_it_was_chosen_and_how_wrong_that_can_be(tmp_path: Path) -> None:
-    said = {"columns": {"level": list(range(10))}, "unit": "id", "rows_per_unit": 8, "groups_per_unit": 8}
+    said = {"columns": required({"level": list(range(10))}), "unit": "id", "rows_per_unit": 8, "groups_per_unit": 8}
     data = clinic(tmp_path, ranked(), budget=dp.Budget(epsilon=100, delta="1e-6"), **said)
     top = "SELECT level FROM visits GROUP BY level ORDER BY COUNT(DISTINCT id) DESC LIMIT 2"
     gap = math.ceil(2 * math.log(2 * 8 / 0.05 / 2))  # two choices of ε = 1/2 each, eight others

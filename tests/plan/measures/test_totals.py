@@ -33,7 +33,7 @@ from discreet.plan.plan import grouped
 from discreet.plan.pricing import plan_for
 from discreet.plan.terms import read_terms
 from support import lineage
-from support.kit import ALARM
+from support.kit import ALARM, required
 
 ROWS = Sums(parts=("rows",))
 ROW = Setting(
@@ -43,7 +43,7 @@ ROW = Setting(
     grouped=True,
 )
 LAWS = [DiscreteLaplace(Fraction(7, 3)), DiscreteGaussian(Fraction(11))]
-COLUMNS = {"region": ["a", "b", "c", "d"], "day": (0, 99), "cost": (0, 50), "gain": (-20, 10)}
+COLUMNS = required({"region": ["a", "b", "c", "d"], "day": (0, 99), "cost": (0, 50), "gain": (-20, 10)})
 
 
 def rollup(keys: int) -> tuple[tuple[int, ...], ...]:

@@ -244,8 +244,11 @@ class IndexStore:
         return _digest(self._dataset)[:16]
 
     def _path(self, version: str) -> Path:
-        """Return the path of the index of `version`. The name is a digest of everything that the index depends on."""
-        depends = _digest(FORMAT, self._dataset, version, _spelled(tuple(self.tables)))
+        """Return the path of the index of `version`. The name is a digest of everything that the index depends on:
+        which columns are required only says what is read from it.
+        """
+        tables = tuple(replace(each, required=()) for each in self.tables)
+        depends = _digest(FORMAT, self._dataset, version, _spelled(tables))
         return self.folder / f"{self._owner}-{depends[:32]}.duckdb"
 
 

@@ -52,6 +52,7 @@ class ColumnReview:
     undeclared: int | None = None  # rows with other values than the declared ones
     others: tuple[tuple[Any, int], ...] = ()  # the most frequent of these, and how often they are there
     required: bool = False  # as it is declared
+    other: str | int | None = None  # what stands for values that are not declared
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,6 +162,7 @@ class _Reading:
             undeclared=undeclared,
             others=tuple(others),
             required=column.required,
+            other=column.other,
         )
 
     def _field(self, column: Column) -> Field:

@@ -142,7 +142,8 @@ def one_by_one(people: People, *, both: bool = False) -> NDArray[np.int64]:
         rows = [(key, True, count - 0.5) for key, count in people.host.ask(sql)]
     score = np.zeros(people.n)
     for key, held, count in rows:
-        score[int(key)] += count if held else -count
+        if key is not None:
+            score[int(key)] += count if held else -count
     return (score > 0).astype(np.int64)
 
 
@@ -177,7 +178,8 @@ def people_table(secret: ArrayLike) -> Any:
 def curator_of(secret: ArrayLike, *, epsilon: Number, neighbours: str = "replace") -> Curator:
     """Open a real curator of such people, with this total budget; by default it protects the contents of records."""
     n = len(np.asarray(secret))
-    columns = {"id": {"min": 0, "max": n - 1, "step": 1}, "secret": {"min": 0, "max": 1, "step": 1}}
+    whole = {"min": 0, "step": 1, "required": True}
+    columns = {"id": whole | {"max": n - 1}, "secret": whole | {"max": 1}}
     return open_curator(people_table(secret), columns=columns, budget=Budget(epsilon=epsilon), neighbours=neighbours)
 
 

@@ -107,13 +107,17 @@ def caged(data: Any, aggregate: str, *, epsilon: Number, columns: dict[str, Any]
         cages = np.repeat(np.arange(count), data.num_rows)
         copies = {name: np.tile(np.asarray(data[name]), count) for name in data.column_names}
         frame = pa.table({"id": np.arange(len(cages)), "cage": cages, **copies})
-        declared = {"cage": list(range(count)), **columns}
+        declared = {"cage": _cages(count), **columns}
         opened = opening(unit="id", rows_per_unit=1, groups_per_unit=1, budget=Budget(epsilon=cost), columns=declared)
         return _by_cage(opened(frame, coins), aggregate, count, cost)
 
     return lambda count, coins: np.concatenate(
         [draw(min(MAX_CAGES, count - start), coins) for start in range(0, count, MAX_CAGES)]
     )
+
+
+def _cages(count: int) -> dict[str, Any]:
+    return {"values": list(range(count)), "required": True}
 
 
 def _by_cage(curator: Curator, aggregate: str, cages: int, cost: Number) -> NDArray[Any]:
@@ -154,7 +158,7 @@ def canaries(
     cages = 2 * m if replaced else m
     opened = opening(
         unit="id", rows_per_unit=1, groups_per_unit=1, budget=Budget(epsilon=cost), neighbours=neighbours,
-        columns={"cage": list(range(cages)), "x": (0, 1)},
+        columns={"cage": _cages(cages), "x": (0, 1)},
     )  # fmt: skip
 
     def release(included: NDArray[np.bool_], coins: Coins) -> NDArray[Any]:

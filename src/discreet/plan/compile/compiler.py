@@ -25,7 +25,7 @@ from discreet.plan.compile import aggregates
 from discreet.plan.compile.alternatives import top_k_of
 from discreet.plan.compile.keys import group_keys
 from discreet.plan.compile.split import SplitQuery, split
-from discreet.plan.draft import Alternative, Draft
+from discreet.plan.draft import Alternative, Beyond, Draft
 from discreet.plan.measures.measure import Measure
 from discreet.plan.relation import prune, rows_left, tests_of
 from discreet.plan.rows.from_clause import condition, limited
@@ -53,7 +53,7 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
     where = conjunction(question.given, None if asked is None else asked.tree)
     table = limited(table, rows_left(question.relation, where))
     question = replace(question, table=table)
-    keys, listed, declared = group_keys(question, where, catalogue)
+    keys, listed, declared, beyond = group_keys(question, where, catalogue)
     cells = math.prod(key.size for key in keys if key.declared) if listed is None else len(listed)
     if keys and not question.aggregates and all(key.declared for key in keys):
         question = _those_there(question)
@@ -93,6 +93,9 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
         alternatives=() if top is None else (Alternative(measures=(top,), readings=readings),),
         listed=listed,
         declared=declared,
+        beyond=tuple(
+            Beyond(question.names[n], "declared" if question.keys[n].column is not None else "followed") for n in beyond
+        ),
     )
 
 

@@ -20,8 +20,9 @@ from discreet.plan.compile.compiler import compile
 from discreet.plan.compile.kinds import PUBLIC, ROWS, Kinds, mapped, names_of
 from discreet.plan.compile.outer_query import MAX_COLUMNS, unique_names
 from discreet.plan.compile.rounds import Keyed, Lookup, case_of, constant, keyed, rounds, with_values
-from discreet.plan.compile.split import is_answer
+from discreet.plan.compile.split import is_answer, rows_tested
 from discreet.plan.draft import Composite, Draft
+from discreet.plan.rows.conditions import all_of
 from discreet.plan.rows.correlated import decorrelated
 from discreet.postprocess.public import PublicTable, Reader, read_rows
 from discreet.postprocess.query import write
@@ -52,7 +53,8 @@ def compose(select: q.Select, catalogue: Catalogue, read: Reader) -> Composed:
     if kinds.of(select) == PUBLIC:
         return Composed(select, _Composer(kinds, read).public(select))
     about_units = lambda each: kinds.reads_rows(each) and not is_answer(each, catalogue)  # noqa: E731
-    plain = decorrelated(_Constants(kinds, read).select(select), about_units, kinds.closed)
+    alone = lambda each: rows_tested(each, catalogue) is not None  # noqa: E731
+    plain = decorrelated(_Constants(kinds, read).select(select), about_units, kinds.closed, alone)
     select, lookups = rounds(plain, kinds)
     if lookups:
         return Composed(select, None, lookups, lambda answers: with_values(plain, kinds, answers))
@@ -96,6 +98,8 @@ class _Constants:
         kept = set[int]()
         if self.kinds.reads_rows(select):  # the compiler joins these
             kept = {id(each) for each in q.conjuncts(select.where) if (test := each.as_exists) and _plain(test.select)}
+            alone = (each for each in q.conjuncts(select.where) if rows_tested(each, self.kinds.catalogue) is not None)
+            kept |= {id(part) for each in alone for part in each.walk() if (test := part.as_exists) and not test.of}
         made = replace(select, source=self._origin(select.source))
         return mapped(made, lambda what: self._value(what, kept, select))
 
@@ -109,15 +113,40 @@ class _Constants:
         inner = what.selects[0]
         if self.kinds.of(inner) != PUBLIC:
             return what.nested(self.select)
+        if test is not None and test.of is None:
+            return what if id(what) in kept else self._among(inner, what)
         if self.kinds.unknown(inner) is not None:
             by_key = None if value is None or not self.kinds.reads_rows(outer) else keyed(inner, outer, self.kinds)
             return what.nested(self.select) if by_key is None else self._each(by_key, what)
         if value is not None:
             return self._only(inner, what.place)
         assert test is not None
-        if id(what) in kept or test.of is None:
+        assert test.of is not None
+        if id(what) in kept:
             return what
         return self._listed(inner, self._value(test.of, kept, outer), what)
+
+    def _among(self, inner: q.Select, what: q.Expression) -> q.Expression:
+        """Return whether public tables have a row for each row around them: an IN of constants, where one equality
+        says so; or whether they have any.
+        """
+        if not _plain(inner):
+            return what
+        if self.kinds.unknown(inner) is None:
+            return q.Constant(value=bool(self.read(write(inner), 1)[1]), place=what.place)
+        tests, own = q.conjuncts(inner.where), self.kinds.names(inner)
+        for each in tests:
+            rest = all_of([one for one in tests if one is not each])
+            sides = each.operands("=")
+            for mine, theirs in (sides, sides[::-1]) if sides else ():
+                plain = replace(inner, items=(q.Item(what=mine, name="k", place=mine.place),), where=rest)
+                outside = all(_written(one) not in own for one in names_of(theirs))
+                if not outside or not self.kinds.closed(plain):
+                    continue
+                found, false = self._listed(plain, theirs, what), q.Constant(value=False, place=what.place)
+                listed = q.Call(function="coalesce", arguments=(found, false), place=what.place)
+                return what if found is what else listed
+        return what
 
     def _each(self, by_key: Keyed, what: q.Expression) -> q.Expression:
         """Return a CASE of the values that public tables have for each key; what was written, where these are many."""
@@ -154,6 +183,10 @@ class _Constants:
         return (
             listed if len(values) == len(found) else q.Call(function="or", arguments=(listed, null), place=what.place)
         )
+
+
+def _written(name: q.Name) -> str:
+    return name.name.lower() if name.table is None else f"{name.table.lower()}.{name.name.lower()}"
 
 
 def _plain(select: q.Select) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any, NamedTuple
@@ -14,17 +14,23 @@ from discreet.core.values.calendar import consecutive
 from discreet.errors import NotAllowed, NotUnderstood, Refusal
 from discreet.kernel.expressions import Apply, Domain, Tree, Typed, fields
 from discreet.kernel.plan import Key
+from discreet.kernel.relations import Relation, UnitWindow, node, trees_of
 from discreet.kernel.types import listed
 from discreet.plan.compile import aggregates
 from discreet.plan.compile.split import SplitQuery
+from discreet.plan.groups.missing import nullable
+from discreet.plan.groups.others import label_of, with_others
 from discreet.plan.groups.possible import Block, possible
 from discreet.plan.plan import MAX_CELLS
+from discreet.plan.reuse import typed_now
 from discreet.plan.rows.types import is_unit, typed
 from discreet.sql import query as q
 
 __all__ = ["group_keys"]
 
 MAX_WRITTEN = MAX_RECORD_CHARS * 9 // 10  # characters of keys and groups on record: the rest is for the question
+
+MAX_LOOKED_INTO = 500  # nodes of expressions from which it is told whether a key has other values than declared ones
 
 MAX_LISTED_GROUPS = 60_000  # of a plan, each by its place
 
@@ -35,6 +41,7 @@ class Groups(NamedTuple):
     keys: tuple[Key, ...]
     listed: tuple[int, ...] | None
     declared: tuple[Key, ...]
+    beyond: tuple[int, ...]  # the keys of which rows may hold values that are not declared, and are in no group then
 
 
 def group_keys(question: SplitQuery, where: Tree | None, catalogue: Catalogue) -> Groups:
@@ -46,13 +53,15 @@ def group_keys(question: SplitQuery, where: Tree | None, catalogue: Catalogue) -
     """
     found = [_typed(each, question) for each in question.keys]
     blocks = [each for each in possible(found, question.relation, where, catalogue) if each.rows]
-    domains = [_domain(n, each, blocks) for n, each in enumerate(found)]
+    some = [nullable(each.tree, question.relation, where, catalogue) for each in found]
+    domains = [_domain(n, each, blocks, null=null) for n, (each, null) in enumerate(zip(found, some, strict=True))]
     while True:
         keys = tuple(map(_key, found, domains, question.keys))
         groups = _listed(keys, blocks)
         cells = math.prod(key.size for key in keys if key.declared) if groups is None else len(groups)
         if cells <= MAX_CELLS and _writable(keys, groups):
-            return Groups(keys, groups, tuple(map(_whole, keys, found, question.keys)))
+            whole = tuple(map(_whole, keys, found, question.keys))
+            return Groups(keys, groups, whole, tuple(_beyond(keys, found, blocks, question.relation, catalogue)))
         named = [n for n, key in enumerate(keys) if key.declared and key.kind != "real"]
         most = max(named, key=lambda n: keys[n].size, default=None)
         if not catalogue.budget.events or question.sets or most is None:
@@ -65,15 +74,48 @@ def group_keys(question: SplitQuery, where: Tree | None, catalogue: Catalogue) -
         domains[most], found[most] = None, replace(found[most], domain=None)
 
 
+def _beyond(
+    keys: Sequence[Key], found: Sequence[Typed], blocks: Sequence[Block], relation: Relation, catalogue: Catalogue
+) -> Iterator[int]:
+    """Yield the declared keys that have the values they have because of what is declared of columns of people, and may
+    have others where rows hold others.
+    """
+    if not keys:
+        return
+    closed = {n for each in blocks if each.closed for n in each.keys}
+    tables = [
+        each
+        if each.public
+        else replace(each, columns=tuple(replace(one, values=None, bounds=None) for one in each.columns))
+        for each in catalogue.tables
+    ]
+    undeclared = replace(catalogue, tables=tuple(tables))
+    within = sum(tree.size() for tree in trees_of(relation))
+    windows = any(isinstance(each, UnitWindow) for each in node(relation).walk())
+    for n, (key, each) in enumerate(zip(keys, found, strict=True)):
+        if not key.declared or n in closed or label_of(each.tree) is not None:
+            continue
+        if within + each.tree.size() > MAX_LOOKED_INTO:
+            yield n
+            continue
+        always = typed_now(each.tree, relation, undeclared)
+        own = always is None and each.kind == "integer" and not windows
+        clamped = own and typed_now(each.tree, relation, catalogue) is None  # a number that a unit has of its own
+        if not clamped and (always is None or always.domain != each.domain):
+            yield n
+
+
 def _whole(key: Key, found: Typed, what: q.Expression) -> Key:
     """Return a key with all values that are declared of it; one of which none are as it is."""
-    return key if found.domain is None or set(found.domain) == {*key.domain} else _declared(found, what)
+    if found.domain is None or {*found.domain, None} == {*key.domain, None}:
+        return key
+    return replace(_declared(found, what), null=key.null)
 
 
 def _typed(what: q.Expression, question: SplitQuery) -> Typed:
     """Return what is known of a key; refuse the unit, which would give every unit a group of its own."""
     named = any(is_unit(each, question.table, question.alias) for each in what.walk())
-    found = None if named else typed(what, question.table, question.alias)
+    found = None if named else with_others(typed(what, question.table, question.alias))
     if found is None or question.unit in fields(found.tree):
         raise NotAllowed(
             f"grouping by `{question.table.unit}` would give every unit a group of its own.",
@@ -89,7 +131,7 @@ def _typed(what: q.Expression, question: SplitQuery) -> Typed:
 # ── groups ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _domain(n: int, key: Typed, blocks: Sequence[Block]) -> tuple[Any, ...] | None:
+def _domain(n: int, key: Typed, blocks: Sequence[Block], *, null: bool) -> tuple[Any, ...] | None:
     """Return the values of a key: those that can be, in the order in which they are declared, NULL last; None if it is
     private.
     """
@@ -98,7 +140,7 @@ def _domain(n: int, key: Typed, blocks: Sequence[Block]) -> tuple[Any, ...] | No
             there = {row[block.keys.index(n)] for row in block.rows}
             declared = [each for each in key.domain or () if each in there]
             return (*declared, *sorted(there.difference(declared, [None])), *([None] if None in there else []))
-    return key.domain
+    return key.domain if key.domain is None or not null else (*key.domain, None)
 
 
 def _listed(keys: Sequence[Key], blocks: Sequence[Block]) -> tuple[int, ...] | None:

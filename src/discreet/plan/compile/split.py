@@ -39,7 +39,7 @@ from discreet.plan.rows.unit_window import picked, refuse_computed_offsets, wind
 from discreet.postprocess.table import RELEASED
 from discreet.sql import query as q
 
-__all__ = ["SplitQuery", "is_answer", "split"]
+__all__ = ["SplitQuery", "is_answer", "rows_tested", "split"]
 
 MAX_STEPS = 5_000  # parts of a question above its aggregation, with names written out
 
@@ -136,6 +136,11 @@ def _tested(what: q.Expression) -> tuple[q.Exists | None, bool]:
     """Return the EXISTS or IN (SELECT …) that a condition is, if any, and whether the condition negates it."""
     negated = what.operands("not")
     return (negated[0] if negated else what).as_exists, bool(negated)
+
+
+def rows_tested(what: q.Expression, catalogue: Catalogue) -> q.Exists | None:
+    """Return the EXISTS or IN (SELECT …) that rows are tested by, if a condition between the ANDs of WHERE is one."""
+    return _tested(one_exists(what, catalogue))[0]
 
 
 def _meet(origin: q.Origin) -> bool:

@@ -5,16 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, datetime
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 from discreet.catalogue.schema import Column
 from discreet.core.values.calendar import number
-from discreet.kernel.expressions import Tree, conjunction
+from discreet.kernel.expressions import Literal, Tree, conjunction
 from discreet.kernel.meaning.functions import MEANINGS
 
 __all__ = ["both", "constants", "equal_columns", "may_be_null", "narrowed", "rejects_null", "standing"]
 
 FLIPPED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+NOTHING = Literal(value=None)
+
+ANY: frozenset[bool | None] = frozenset([True, False, None])
+
+UNKNOWN: frozenset[bool | None] = frozenset([None])
+
+LOGIC = ("and", "or", "not")
 
 TYPES: dict[str, type] = {"text": str, "integer": int, "boolean": bool, "date": date, "timestamp": datetime}
 
@@ -42,20 +51,37 @@ def standing(tree: Tree, key: Tree, stands: Tree) -> Tree:
 
 def rejects_null(tree: Tree, name: str) -> bool:
     """Return True if a condition is not true in any row in which the column is NULL."""
-    if tree.applies == "and":
-        return any(rejects_null(each, name) for each in tree.children)
-    if tree.applies == "or":
-        return all(rejects_null(each, name) for each in tree.children)
-    return _null_of_null(tree, name)
+    return name in tree.columns and True not in _truths(tree, name)
 
 
-def _null_of_null(tree: Tree, name: str) -> bool:
-    """Return True if an expression is NULL in every row in which the column is NULL."""
+def _truths(tree: Tree, name: str) -> frozenset[bool | None]:
+    """Return the truths that a condition may have where the column is NULL; None alone where it, or any other
+    expression, is NULL there.
+    """
     if tree.applies is None:
-        return tree.column == name
-    if tree.applies in ("in", "not"):
-        return _null_of_null(tree.children[0], name)
-    return MEANINGS[tree.applies].strict and any(_null_of_null(each, name) for each in tree.children)
+        if tree.column is not None:
+            return UNKNOWN if tree.column == name else ANY
+        return UNKNOWN if tree.literal is None else frozenset([bool(tree.literal)])
+    inner = [_truths(each, name) for each in tree.children]
+    if tree.applies in LOGIC:
+        return frozenset(MEANINGS[tree.applies].of(*each) for each in product(*inner))
+    if tree.applies == "is":
+        return _same(tree, inner)
+    if tree.applies == "coalesce":
+        rest = [each for each in inner if each != UNKNOWN]
+        return rest[0] if len(rest) == 1 else ANY if rest else UNKNOWN
+    first = inner[:1] if tree.applies == "in" else inner
+    strict = tree.applies == "in" or MEANINGS[tree.applies].strict
+    return UNKNOWN if strict and UNKNOWN in first else ANY
+
+
+def _same(tree: Tree, inner: list[frozenset[bool | None]]) -> frozenset[bool | None]:
+    """Return the truths of IS [NOT DISTINCT FROM], which is true or false."""
+    for other, known in ((1, inner[0]), (0, inner[1])):
+        constant = tree.children[other]
+        if known == UNKNOWN and constant.is_constant:
+            return frozenset([constant.literal is None])
+    return frozenset([True, False])
 
 
 def may_be_null(tree: Tree, missing: frozenset[str]) -> bool:
@@ -76,9 +102,18 @@ class _Parts:
 
     @property
     def branch(self) -> bool:
-        """Whether one of the values of a CASE may be NULL, or there is no ELSE."""
-        every = list(self)
+        """Whether one of the values of a CASE may be NULL, or there is no ELSE. A sure condition is the last."""
+        every, tests = list(self), self.tree.children[:-1:2]
+        for n, test in enumerate(tests):
+            if self.certain(test):
+                return any(every[1 : 2 * n + 2 : 2])
         return len(every) % 2 == 0 or any(every[1::2]) or every[-1]
+
+    def certain(self, test: Tree) -> bool:
+        """Return True if a condition says of something that it is not NULL, which it never is."""
+        negated = test.operands("not")
+        parts = negated[0].operands("is") if negated else ()
+        return len(parts) == 2 and parts[1] == NOTHING and not may_be_null(parts[0], self.missing)
 
     @property
     def quotient(self) -> bool:
@@ -94,7 +129,7 @@ MAKES_NULL: dict[str, Callable[[_Parts], bool]] = {
     **dict.fromkeys(("/", "//", "%"), lambda parts: parts.quotient),
     **dict.fromkeys(("is", "concat"), lambda parts: False),
     "case": lambda parts: parts.branch,
-    "nullif": lambda parts: True,
+    **dict.fromkeys(("nullif", "sqrt", "ln", "log10", "log2", "power"), lambda parts: True),
     "cast": lambda parts: parts.cast,
 }  # other functions are NULL of NULL alone, where they are defined
 

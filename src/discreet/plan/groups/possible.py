@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import pairwise, product
 from math import prod
 from typing import Any, NamedTuple
@@ -31,9 +32,10 @@ from discreet.plan.groups.conditions import (
     equal_columns,
     may_be_null,
     narrowed,
-    rejects_null,
     standing,
 )
+from discreet.plan.groups.missing import always, missing_columns
+from discreet.plan.groups.others import label_of
 
 __all__ = ["MAX_LISTED", "Block", "Group", "possible"]
 
@@ -43,16 +45,22 @@ MAX_NODES = 2_000  # of an expression, with the columns that it names written ou
 
 MAX_CROSSED = 1_000_000  # rows of public tables that are compared with each other
 
+FAR = Fraction(10**40)  # beyond all whole numbers and days
+
 NOTHING = Literal(value=None)
 
 Group = tuple[Any, ...]
 
 
 class Block(NamedTuple):
-    """Keys that are found together, by their positions, and the combinations of values that they can have, NULL too."""
+    """Keys that are found together, by their positions, and the combinations of values that they can have, NULL too.
+
+    If it is `closed`, there are no others, whatever a row holds.
+    """
 
     keys: tuple[int, ...]
     rows: tuple[Group, ...]
+    closed: bool = False
 
 
 class Wanted(NamedTuple):
@@ -84,13 +92,14 @@ def _projected(relation: Projection, wanted: list[Wanted], conditions: list[Tree
 
 def _united(relation: UnionAll, wanted: list[Wanted], conditions: list[Tree], said: Catalogue) -> list[Block]:
     """Find keys in each part of a UNION ALL: a group can be if it can be in one of them."""
-    rows = dict[Group, None]()
+    rows, closed = dict[Group, None](), True
     for part in relation.parts:
         blocks = _found(part, wanted, conditions, said)
+        closed = closed and all(each.closed for each in blocks)
         if sum(len(each.keys) for each in blocks) < len(wanted) or prod(len(each.rows) for each in blocks) > MAX_LISTED:
             return []
         rows |= dict.fromkeys(crossed(blocks, len(wanted)))
-    return [Block(tuple(each.place for each in wanted), tuple(rows))] if wanted else []
+    return [Block(tuple(each.place for each in wanted), tuple(rows), closed)] if wanted else []
 
 
 def crossed(blocks: Sequence[Block], width: int) -> Iterator[Group]:
@@ -134,7 +143,7 @@ def _over(tree: Tree | None, made: Mapping[str, Tree]) -> Tree | None:
 
 
 def _of_rows(relation: Relation, wanted: list[Wanted], conditions: list[Tree], said: Catalogue) -> list[Block]:
-    return _Rows.of(relation, conditions, said).blocks(wanted)
+    return _Rows.of(relation, wanted, conditions, said).blocks(wanted)
 
 
 def column_of(name: str, relation: Any, catalogue: Catalogue) -> Column | None:
@@ -181,10 +190,10 @@ class _Rows:
     whose: Mapping[str, int]  # for each column of these the table
     conditions: Sequence[Tree]  # with one name for columns that are equal
     names: Mapping[str, str]  # that name, where it is another column's
-    missing: frozenset[str]  # the columns that hold NULL where a LEFT JOIN finds nothing
+    missing: frozenset[str]  # the columns that may hold NULL
 
     @classmethod
-    def of(cls, relation: Any, conditions: list[Tree], said: Catalogue) -> _Rows:
+    def of(cls, relation: Any, wanted: Sequence[Wanted], conditions: list[Tree], said: Catalogue) -> _Rows:
         joined = relation.parts if type(relation) is Join else ()
         tests = [*conditions, *(test for each in joined if each.how == "inner" for test in conjuncts(each.on))]
         read = set[str]().union(*(each.columns for each in tests))
@@ -194,13 +203,13 @@ class _Rows:
             read |= set() if there is None else {each.name for each in there.columns}
         known = {name: each for name in read if (each := column_of(name, relation, said)) is not None}
         parts = {n: each for n, each in enumerate(joined) if _public(each, said)}
-        sometimes = frozenset(n for n, each in parts.items() if not _always(each, tests))
+        sometimes = frozenset(n for n, each in parts.items() if not always(each, tests))
         whose = {outer: n for n, each in parts.items() for _, outer in each.names}
         names = _names(tests, known, whose)
         made = {name: replace(_field(known[name]), name=other) for name, other in names.items()}
         same = [_renamed(each, made) for each in tests]
-        empty = [each for each in joined if each.how == "left" and not _always(each, tests)]
-        missing = frozenset(outer for part in empty for _, outer in part.names)
+        read |= set[str]().union(*(each.tree.columns for each in wanted if each.tree is not None))
+        missing = missing_columns(read, relation, tests, said)
         return cls(said, known, parts, sometimes, whose, same, names, missing)
 
     def blocks(self, wanted: list[Wanted]) -> list[Block]:
@@ -278,7 +287,7 @@ class _Rows:
             return None
         if self.sometimes & set(parts):
             rows = (*rows, *self._nothing(trees, tests))
-        return Block(tuple(each.place for each in keys), tuple(dict.fromkeys(rows)))
+        return Block(tuple(each.place for each in keys), tuple(dict.fromkeys(rows)), closed=True)
 
     def _nothing(self, trees: Sequence[tuple[Tree, Kind]], tests: Sequence[Tree]) -> list[Group]:
         """Return the keys of rows for which a LEFT JOIN finds nothing, if conditions are true of them."""
@@ -326,9 +335,14 @@ class _Rows:
     def _of_columns(self, names: list[str], keys: list[Wanted]) -> Block | None:
         """Return the combinations of keys over all that columns can hold where conditions that read these are true."""
         tests = [each for each in self.conditions if each.columns and each.columns <= set(names)]
-        if names and not tests and len(keys) < 2 and not may_be_null(keys[0].tree or NOTHING, self.missing):
+        only = (keys[0].tree or NOTHING) if len(keys) < 2 else NOTHING
+        if names and not tests and len(keys) < 2 and (only.column or not may_be_null(only, self.missing)):
             return None
-        held = [self._held(each) for each in names]
+        labels = dict(found for each in keys if (found := label_of(each.tree)) is not None)
+        others = [each.tree.columns for each in keys if each.tree is not None and label_of(each.tree) is None]
+        if labels.keys() & set[str]().union(*others):
+            return None
+        held = [self._held(each, labels.get(each)) for each in names]
         known = [each for each in held if each is not None]
         tried = prod(map(len, known))
         if len(known) < len(held) or tried > MAX_TRIED:
@@ -338,27 +352,41 @@ class _Rows:
         read = [Key(tree=each.tree, kind=each.kind) for each in keys if each.tree is not None]
         rows = dict[Group, None]()
         for row in (dict(zip(names, each, strict=True)) for each in product(*known)):
-            if all(value(each, row) for each in more):
+            other = {name for name, label in labels.items() if row[name] == label}
+            if all(value(each, row) for each in more if not each.columns & other):
                 rows[tuple(key_value(each, row) for each in read)] = None
         if not names and any(None in row for row in rows):  # a constant that is no key
             return None
-        return Block(tuple(each.place for each in keys), tuple(rows))
+        return Block(tuple(each.place for each in keys), tuple(rows), closed=all(map(self._closed, names)))
 
-    def _held(self, name: str) -> list[Any] | None:
-        """Return all that a column can hold where conditions on it alone are true; None where they are too many."""
+    def _closed(self, name: str) -> bool:
+        """Return True if conditions on a column leave no value but those that are found, whatever is stored."""
+        column = self.columns[name]
+        own = [each for each in self.conditions if each.columns == {name}]
+        if constants(column, own) is not None:
+            return True
+        ends = narrowed(replace(column, bounds=(-FAR, FAR)), own) or (-FAR, FAR)
+        return column.bounds is not None and ends[0] > -FAR and ends[1] < FAR
+
+    def _held(self, name: str, other: str | int | None = None) -> list[Any] | None:
+        """Return all that a column can hold where conditions on it alone are true; None where they are too many.
+
+        One value that is not declared, `other`, stands for all of them, and no condition is tried on it.
+        """
         column = self.columns.get(name)
         if column is None or column.kind is None or column.auto_lower is not None:
             return None
         own = [each for each in self.conditions if each.columns == {name}]
         domain: Iterable[Any] | None = column.values or listed_values(column.kind, narrowed(column, own))
-        if domain is None or len(tuple(domain)) > MAX_TRIED:
-            domain = constants(column, own)
+        alone = constants(column, own)
+        if domain is None or len(tuple(domain)) > MAX_TRIED or (other is not None and alone is not None):
+            domain, other = alone, None
         if domain is None:
             return None
-        some = name in self.missing and not any(rejects_null(each, name) for each in self.conditions)
-        every = [*domain, *([None] if some else [])]
+        every = [*domain, *([None] if name in self.missing else [])]
         spend(len(every) * len(own))
-        return [each for each in every if all(value(test, {name: each}) for test in own)]
+        kept = [each for each in every if all(value(test, {name: each}) for test in own)]
+        return kept if other is None else list(dict.fromkeys([*kept, other]))
 
     def _alone(self, key: Wanted) -> Block | None:
         """Return the declared values of a key for which conditions that read nothing but the key are true."""
@@ -387,14 +415,6 @@ def _public(part: JoinInput, said: Catalogue) -> bool:
     rows = node(part.source).sources
     plain = not rows or (type(part.source) is Projection and isinstance(rows[0], str))
     return plain and all(each is not None and each.public for each in tables) and part.how in ("inner", "left")
-
-
-def _always(part: JoinInput, tests: Sequence[Tree]) -> bool:
-    """Return True if every joined row that counts has a row of this input."""
-    mine = {outer for _, outer in part.names}
-    return part.how == "inner" or (
-        part.how == "left" and any(rejects_null(each, name) for each in tests for name in each.columns & mine)
-    )
 
 
 def _names(tests: Sequence[Tree], known: Mapping[str, Column], whose: Mapping[str, int]) -> dict[str, str]:

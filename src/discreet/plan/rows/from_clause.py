@@ -242,6 +242,7 @@ def column_of(name: str, found: Typed) -> Column:
         kind=found.kind,
         expression=found.tree,
         exact=stored,
+        other=found.other,
     )
 
 
@@ -423,7 +424,9 @@ def _hull(columns: tuple[Column, ...], union: q.Union) -> Column:
     step: Fraction | None = steps.pop() if len(steps) == 1 else None
     if values == listed_values(kind, bounds):
         values = None
-    return Column(name=named, bounds=bounds, step=step, values=values, kind=kind)
+    others = {each.other for each in columns}
+    other = others.pop() if len(others) == 1 and values is not None and not others & set(values) else None
+    return Column(name=named, bounds=bounds, step=step, values=values, kind=kind, other=other)
 
 
 def _domain(column: Column) -> Domain | None:

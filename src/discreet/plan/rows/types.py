@@ -80,7 +80,7 @@ def _star(what: q.Star, table: Table, alias: str) -> Typed:
 
 def _exists(what: q.Exists, table: Table, alias: str) -> Typed:
     raise NotAllowed(
-        "EXISTS and IN (SELECT …) stand in WHERE, alone or between ANDs.",
+        "EXISTS and IN (SELECT …) stand between the ANDs of WHERE, or are about the unit of a row.",
         code="not-answered",
         instead="write WHERE … AND EXISTS (SELECT …)",
         place=what.place,
@@ -164,7 +164,10 @@ def _field(what: q.Name, table: Table, alias: str) -> Typed:
         )
     tree = column.expression or Field(name=column.name, kind=column.kind)
     bounds, domain = _bounds(column), _domain(column)
-    return Typed(tree=tree, kind=column.kind, bounds=bounds, domain=domain, step=column.step, exact=column.exact)
+    return Typed(
+        tree=tree, kind=column.kind, bounds=bounds, domain=domain, step=column.step, exact=column.exact,
+        other=column.other,
+    )  # fmt: skip
 
 
 TYPED: dict[type[q.Expression], Callable[..., Typed]] = {
