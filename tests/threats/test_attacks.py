@@ -187,7 +187,7 @@ def test_statistics_of_a_file_do_not_decide_what_is_clamped(tmp_path: Path, low:
 @pytest.mark.parametrize("others", [0, 10, 5000])
 def test_groups_that_are_not_declared_are_left_out_however_many_there_are(others: int) -> None:
     table = pa.table({"k": ["a"] * 7 + ["b"] * 5 + [f"x{n}" for n in range(others)] + [None]})
-    asked = dp.open(table, columns={"k": ["b", "a", "c"]}, budget=BUDGET)
+    asked = dp.open(table, columns=required({"k": ["b", "a", "c"]}), budget=BUDGET)
     assert list(asked.ask("SELECT k, COUNT(*) FROM data GROUP BY k", epsilon=SURE)) == [("b", 5), ("a", 7), ("c", 0)]
 
 
@@ -196,7 +196,7 @@ def test_keys_in_the_last_bits_of_a_hash_come_back_whatever_they_are_stored_in(t
     low, high = (0, 255) if kind == "UTINYINT" else (-128, 127)
     rows = [(person, low if person % 3 else high) for person in range(30)] + [(None, 5), (7, None)]
     path = database(tmp_path, "keys", f"u INTEGER, k {kind}", rows)
-    columns = {"k": {"min": low, "max": high - 1, "step": 1}}
+    columns = required({"k": {"min": low, "max": high - 1, "step": 1}})
     asked = dp.open(path, unit="u", rows_per_unit=2, groups_per_unit=1, columns=columns, budget=BUDGET)
     found = dict(asked.ask("SELECT k, COUNT(*) FROM data GROUP BY k", epsilon=SURE * 2))
     assert found == dict.fromkeys(range(low, high), 0) | {low: 20}
