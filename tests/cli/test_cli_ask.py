@@ -18,7 +18,7 @@ import pyarrow as pa
 import pytest
 
 import discreet as dp
-from discreet.cli import progress
+from discreet.cli import terminal
 from discreet.cli.command import main
 from support.terminals import COMMAND, STOPS, Terminal, converse
 
@@ -285,7 +285,7 @@ def test_beginning_by_questions(clinic: Path) -> None:
     assert "lower bound must be below" in said
     assert "greater than zero" in said
     assert "none are suggested" in said
-    assert 'so sex = { values = ["F", "M", "X"] }' in said
+    assert 'so sex = { values = ["F", "M", "X"]' in said
     assert "discreet explain new.toml 'SELECT COUNT(DISTINCT id) FROM visits'" in said
     read = tomllib.loads((clinic / "new.toml").read_text())
     assert read["dataset"] == {
@@ -378,23 +378,23 @@ def test_beginning_with_what_cannot_be(clinic: Path) -> None:
 
 
 def test_what_takes_long_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "QUIET_SECONDS", 0.05)
-    monkeypatch.setattr(progress, "AGAIN", 60)
-    with contextlib.redirect_stderr(Terminal()) as terminal, progress.counting("reading", "MB", 1_000_000) as tell:
+    monkeypatch.setattr(terminal, "QUIET_SECONDS", 0.05)
+    monkeypatch.setattr(terminal, "AGAIN", 60)
+    with contextlib.redirect_stderr(Terminal()) as seen, terminal.counting("reading", "MB", 1_000_000) as tell:
         tell(1, 9)
-        assert not terminal.getvalue(), "at first nothing"
+        assert not seen.getvalue(), "at first nothing"
         time.sleep(0.1)
         for done in (2, 3, 9):
             tell(done * 1_000_000, 9_000_000)
-    assert terminal.getvalue() == "\r\x1b[Kreading: 2 of 9 MB\r\x1b[K"
+    assert seen.getvalue() == "\r\x1b[Kreading: 2 of 9 MB\r\x1b[K"
 
 
 def test_a_running_question_ticks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "QUIET_SECONDS", 0.05)
-    with contextlib.redirect_stderr(Terminal()) as terminal, progress.ticking("asking"):
+    monkeypatch.setattr(terminal, "QUIET_SECONDS", 0.05)
+    with contextlib.redirect_stderr(Terminal()) as seen, terminal.ticking("asking"):
         time.sleep(0.2)
-    assert terminal.getvalue().startswith("\r\x1b[Kasking: 0 s")
-    assert terminal.getvalue().endswith("\r\x1b[K")
+    assert seen.getvalue().startswith("\r\x1b[Kasking: 0 s")
+    assert seen.getvalue().endswith("\r\x1b[K")
 
 
 # ── the demo ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pytest
 
 import discreet as dp
-from discreet.cli import progress
+from discreet.cli import terminal
 from discreet.cli.command import main
 from discreet.engines.duckdb import index_build
 from discreet.engines.duckdb.index import FRESH, NONE
@@ -182,12 +182,12 @@ def test_the_command(catalogue: Path) -> None:
 
 
 def test_the_command_says_how_far_it_is(catalogue: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "QUIET_SECONDS", -1)
-    monkeypatch.setattr(progress, "AGAIN", -1)
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(terminal, "QUIET_SECONDS", -1)
+    monkeypatch.setattr(terminal, "AGAIN", -1)
+    seen = Terminal()
+    monkeypatch.setattr(sys, "stderr", seen)
     assert main(["index", str(catalogue)]) == 0
-    assert "building the index: 1 of" in terminal.getvalue()
+    assert "building the index: 1 of" in seen.getvalue()
 
 
 def test_a_full_disk(catalogue: Path) -> None:

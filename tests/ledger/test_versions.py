@@ -22,7 +22,7 @@ import pytest
 
 import discreet as dp
 from discreet.cli import ask as asking
-from discreet.cli import progress
+from discreet.cli import terminal
 from discreet.cli.command import main
 from discreet.core.record import write
 from discreet.ledger.entry import START, chain
@@ -414,12 +414,12 @@ def test_how_large_the_data_are_is_not_said_while_they_are_read(monkeypatch: pyt
     def counting(what: str, of_what: str) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, of: told.append((done, of))
 
-    monkeypatch.setattr(progress, "counting", counting)
-    with progress.percent("reading the data") as tell:
+    monkeypatch.setattr(terminal, "counting", counting)
+    with terminal.percent("reading the data") as tell:
         for done in (0, 4_000_000, 8_000_001):
             tell(done, 8_000_001)
     assert told == [(0, 100), (49, 100), (100, 100)]
-    assert asking.percent is progress.percent
+    assert asking.percent is terminal.percent
 
 
 def test_neither_the_key_nor_a_fingerprint_is_in_anything_that_is_shown(tmp_path: Path, marks: Path) -> None:

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.answers.formats import answer_csv, answer_json, answer_stream, explanation_json
-from discreet.cli.progress import counting, percent, ticking
-from discreet.cli.terminal import say, send
+from discreet.cli.terminal import counting, percent, say, send, ticking
 from discreet.core.loss import Loss
 from discreet.core.values.dates import iso
 from discreet.errors import NotUnderstood

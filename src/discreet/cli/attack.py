@@ -8,8 +8,8 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from discreet.cli.progress import counting
 from discreet.cli.reporting import add_outputs, check_outputs, deliver
+from discreet.cli.terminal import counting
 from discreet.errors import NotUnderstood
 from discreet.lab.report import Finding, Report
 

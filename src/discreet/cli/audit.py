@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.cli.ask import load
-from discreet.cli.progress import counting
 from discreet.cli.reporting import add_outputs, check_outputs, deliver
+from discreet.cli.terminal import counting
 from discreet.core.coins import SYSTEM
 from discreet.errors import Broken, NotUnderstood
 

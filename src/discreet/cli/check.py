@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.catalogue.toml import CatalogueFile
 from discreet.cli.catalogue_template import WORDS
-from discreet.cli.progress import percent, ticking
-from discreet.cli.terminal import say
+from discreet.cli.terminal import percent, say, ticking
 from discreet.core.text import show, table
 from discreet.errors import Refusal
 

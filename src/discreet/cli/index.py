@@ -6,8 +6,7 @@ import argparse
 from typing import Any
 
 from discreet.cli.ask import load
-from discreet.cli.progress import counting
-from discreet.cli.terminal import say
+from discreet.cli.terminal import counting, say
 
 __all__ = ["add"]
 

@@ -11,8 +11,7 @@ from typing import Any
 from discreet.answers.formats import json_text, loss_json, rows_csv
 from discreet.catalogue.schema import Catalogue
 from discreet.catalogue.toml import read
-from discreet.cli.progress import counting
-from discreet.cli.terminal import say, send
+from discreet.cli.terminal import counting, say, send
 from discreet.core.text import show, table
 from discreet.errors import LedgerCorrupt, NotAllowed, NotUnderstood
 from discreet.ledger.balances import title

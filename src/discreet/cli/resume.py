@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.catalogue.toml import read
-from discreet.cli.progress import counting
-from discreet.cli.terminal import say
+from discreet.cli.terminal import counting, say
 from discreet.errors import NotUnderstood
 from discreet.ledger.ledger import Ledger
 
