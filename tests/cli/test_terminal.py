@@ -88,7 +88,7 @@ def test_csv_has_no_formulas_and_no_number_is_touched(tmp_path: Path) -> None:
         heads, *found = csv.reader(io.StringIO(answer_csv(answer, simultaneous=False), newline=""))
         assert heads == ["name", "n", "n_margin", "a", "a_margin"]
         assert not [each for each in found if each[0] and each[0][0] in "=+-@\t\r\n＝＋－＠"]
-        assert [unwritten(each[0]) for each in found] == answer["name"]
+        assert [unwritten(each[0]) if each[0] else None for each in found] == answer["name"]
         assert [float(each[3]) for each in found] == answer["a"]
         assert any(each[3].startswith("-") for each in found), "a number less than zero is a number"
 
