@@ -28,6 +28,9 @@ from discreet.postprocess.table import ROW, Given, Rows
 from discreet.sql import query as q
 
 if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
     from matplotlib.figure import Figure
 
 __all__ = ["Answer", "Formula", "Origin", "Purchase", "Sheet"]
@@ -130,6 +133,23 @@ class Answer(Frame):
     def released(self) -> Released:
         """The release of the plan; it stays with the curator."""
         return self.origin.released
+
+    def to_arrow(self, *, margins: bool = False) -> pyarrow.Table:
+        """Return an Arrow table, with `margins` each noisy number's margin beside it, as NAME_margin."""
+        return self._margined(margins).to_arrow()
+
+    def to_pandas(self, *, margins: bool = False) -> pandas.DataFrame:
+        """Return a pandas frame, with `margins` each noisy number's margin beside it; needs pandas."""
+        return self._margined(margins).to_pandas()
+
+    def to_polars(self, *, margins: bool = False) -> polars.DataFrame:
+        """Return a polars frame, with `margins` each noisy number's margin beside it; needs polars."""
+        return self._margined(margins).to_polars()
+
+    def _margined(self, margins: bool) -> Frame:
+        from discreet.answers.formats import with_margins  # noqa: PLC0415
+
+        return with_margins(self, simultaneous=False) if margins else Frame(self.data)
 
     def remarked(self, *remarks: str) -> Answer:
         """Return the answer with more remarks."""
