@@ -117,6 +117,9 @@ COMPOSED = [
     "SELECT SUM(cost) * 100.0 / (SELECT SUM(cost) FROM visits) FROM visits WHERE level < 5",
     "SELECT ward, COUNT(*) * 100.0 / (SELECT COUNT(*) FROM visits) AS share FROM visits GROUP BY ward ORDER BY 1",
     "SELECT ward, COUNT(*) FROM visits GROUP BY ward HAVING COUNT(*) > (SELECT COUNT(*) / 3.5 FROM visits) ORDER BY 1",
+    "SELECT (SELECT COUNT(*) FROM visits WHERE ward = 'x') * 1.0 / (SELECT COUNT(*) FROM visits) AS share",
+    "SELECT (SELECT SUM(level) FROM labs) AS s, (SELECT MAX(floor) FROM wards) AS f",
+    "WITH v AS (SELECT ward, COUNT(*) n FROM visits GROUP BY 1) SELECT (SELECT MAX(n) FROM v) - (SELECT MIN(n) FROM v)",
     "SELECT (SELECT COUNT(*) FROM visits) AS a, (SELECT COUNT(*) FROM labs) AS b, town FROM towns WHERE zip = '1'",
     "SELECT CASE WHEN (SELECT COUNT(*) FROM visits) > 100 THEN (SELECT AVG(cost) FROM visits) ELSE 0 END FROM towns"
     " WHERE zip = '1'",

@@ -268,7 +268,7 @@ class _Selects(ExpressionParser):
 
     def _from(self, node: exp.Select, known: Sources, depth: int) -> q.Origin:
         """Parse the FROM clause: a table, a SELECT, or several of them."""
-        if node.args.get("from_") is None:
+        if node.args.get("from_") is None and not _read_first_value(node):
             raise self.refuse(node, "a question needs a table: SELECT … FROM …", self.example, code="nothing-to-ask")
         first, joins = self._source(node.args["from_"].this, known, depth), node.args.get("joins")
         if not joins:
@@ -539,3 +539,27 @@ class _Selects(ExpressionParser):
 def _ordered(node: Any) -> bool:
     """Return True if an operation on SELECTs has clauses of its own."""
     return any(node.args.get(each) is not None for each in ("order", "limit", "offset", "with_"))
+
+
+def _read_first_value(node: exp.Select) -> bool:
+    """Let `SELECT (SELECT COUNT(*) …) / (SELECT …)` read the first of its SELECTs as a table; False if there is none.
+
+    Because  one that aggregates all its rows has exactly one row, as the question that has no table of its own.
+    """
+    for value in node.find_all(exp.Subquery):
+        inner = value.this
+        if value.find_ancestor(exp.Select) is not node or not isinstance(inner, exp.Select):
+            continue
+        more = [
+            each for each, said in inner.args.items() if said and each not in ("expressions", "from_", "joins", "where")
+        ]
+        if more or len(inner.expressions) != 1 or inner.expressions[0].find(exp.AggFunc) is None:
+            continue
+        name = inner.expressions[0].alias or "value"
+        inner.set("expressions", [exp.alias_(inner.expressions[0].unalias(), name)])
+        read: exp.Expression = exp.column(name, table="answer")
+        value.replace(exp.alias_(read, value.alias) if value.alias else read)
+        named = exp.TableAlias(this=exp.to_identifier("answer"))
+        node.set("from_", exp.From(this=exp.Subquery(this=inner, alias=named)))
+        return True
+    return False
