@@ -55,7 +55,7 @@ FOCUS = {
     "forms": ("names", "real", 1002),
     "equality": ("joins", "decimal", 1000),
     "long names": ("names", "long", 1000),
-    "qualifiers": ("counts", "small", 1000),
+    "qualifiers": ("counts", "small", 1012),
 }
 
 
