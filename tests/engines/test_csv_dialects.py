@@ -55,7 +55,7 @@ def written(path: Path, name: str) -> Path:
 @pytest.mark.parametrize("name", DIALECTS)
 def test_what_is_read_is_what_was_meant(tmp_path: Path, name: str) -> None:
     columns = {
-        "ward": ["Chirurgie", "Gynäkologie"],
+        "ward": {"values": ["Chirurgie", "Gynäkologie"], "required": True},
         "cost": {"min": 0, "max": 2000, "step": "0.01"},
         "day": (date(2023, 1, 1), date(2024, 12, 31)),
         "height": {"min": 0, "max": 3, "step": "0.01"},

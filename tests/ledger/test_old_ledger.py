@@ -90,10 +90,25 @@ def test_what_was_asked_is_free_and_the_same(folder: Path, recorded: dict[str, A
             for step in (each for each in steps if (each["dataset"], each.get("rows")) == (dataset, rows)):
                 found = json.loads(json.dumps(told(curator, step)))
                 assert all(cost == FREE for cost in found["cost"]), step["said"]
-                assert same(found["values"], step["told"]["values"]), step["said"]
+                assert same(found["values"], possible(step["told"]["values"], found["values"])), step["said"]
     with dp.Ledger(place) as ledger:
         assert balances(ledger) == recorded["balances"]
         assert ledger.verify().head == recorded["head"]  # nothing was written
+
+
+AVERAGES = {"AVG(weight)": (0, 300), "AVG(age)": (0, 120), "AVG(minutes)": (0, 60), "AVG(cost)": (0, 1000)}
+
+
+def possible(before: Any, found: Any) -> Any:
+    """What was told then; but an average outside its bounds, which is told at its bound now, as it is told now."""
+    columns = {key: dict(table) for key, table in before.items()} if isinstance(before, dict) else {}
+    for name, (low, high) in AVERAGES.items():
+        for n, value in enumerate(columns.get("columns", {}).get(name, ())):
+            if not low <= value <= high:
+                assert found["columns"][name][n] == min(max(value, low), high)
+                for key, table in columns.items():
+                    table[name] = [*table[name][:n], found[key][name][n], *table[name][n + 1 :]]
+    return columns or before
 
 
 def same(found: Any, before: Any) -> bool:

@@ -73,5 +73,7 @@ def test_what_is_larger_than_it_looks(part: int, record_property: Any) -> None:
 def test_a_declared_value_may_be_far_from_the_others() -> None:
     """Nothing is as large as the distance between two declared values."""
     table = pa.table({"x": [1, 2, 3]})
-    with dp.open(table, columns={"x": [1, 2, 2**62]}, budget=dp.Budget(epsilon=9)) as curator:
+    with dp.open(
+        table, columns={"x": {"values": [1, 2, 2**62], "required": True}}, budget=dp.Budget(epsilon=9)
+    ) as curator:
         assert curator.explain("SELECT x, COUNT(*) FROM data GROUP BY x", epsilon=1).plan.cells == 3

@@ -88,6 +88,11 @@ class Rows(Node["Rows"]):
         """Return the columns that number all rows of each unit, from 1."""
         return ()
 
+    @property
+    def has_windows(self) -> bool:
+        """Return True if it compares the rows of a unit with each other."""
+        return False
+
     def tables(self) -> set[str]:
         """Return the tables that the relation reads."""
         return set[str]().union(*(each.tables() for each in self.children))
@@ -399,6 +404,10 @@ class UnitWindow(Rows):
     @property
     def row_numbers(self) -> tuple[str, ...]:
         return tuple(each.name for each in self.windows if each.value.function == "row_number" and not each.by)
+
+    @property
+    def has_windows(self) -> bool:
+        return True
 
     def origins(self, column: str) -> Names:
         return origins(self.source, column) if column in (self.unit, *self.columns) else set()

@@ -14,7 +14,7 @@ from discreet.core.values.calendar import consecutive
 from discreet.errors import NotAllowed, NotUnderstood, Refusal
 from discreet.kernel.expressions import Apply, Domain, Tree, Typed, fields
 from discreet.kernel.plan import Key
-from discreet.kernel.relations import Relation, UnitWindow, node, trees_of
+from discreet.kernel.relations import Relation, node, trees_of
 from discreet.kernel.types import listed
 from discreet.plan.compile import aggregates
 from discreet.plan.compile.split import SplitQuery
@@ -91,7 +91,7 @@ def _beyond(
     ]
     undeclared = replace(catalogue, tables=tuple(tables))
     within = sum(tree.size() for tree in trees_of(relation))
-    windows = any(isinstance(each, UnitWindow) for each in node(relation).walk())
+    windows = any(each.has_windows for each in node(relation).walk())
     for n, (key, each) in enumerate(zip(keys, found, strict=True)):
         if not key.declared or n in closed or label_of(each.tree) is not None:
             continue

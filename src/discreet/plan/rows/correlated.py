@@ -66,7 +66,7 @@ class _Unnested:
             there = self._exists(test, negated=bool(negated), loose=loose)
             if there is None:
                 return what
-            return replace(what, arguments=(there,)) if isinstance(what, q.Call) else there
+            return what.map(lambda _: there) if negated else there
         if what.as_subquery is not None:
             return self._joined(what.as_subquery) or what
         inner = loose and bool(what.operands("and", "or"))
