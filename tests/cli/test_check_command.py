@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections import Counter
+from datetime import date, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from discreet.cli.command import main
@@ -97,6 +102,52 @@ def test_ids_that_repeat_where_each_row_is_a_person(clinic: Path, capsys: pytest
     )
     assert "clinic.toml is of the same data and has another ledger" in said
     assert "rows.toml is of the same data" in checked(clinic, capsys)
+
+
+@pytest.mark.parametrize("source", ["v.parquet", "v.duckdb"])
+def test_any_type_under_any_name(tmp_path: Path, source: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Table and columns are called what SQL here could be called by."""
+    rows = pa.table({
+        "id": [f"p{n // 3}" for n in range(50)],
+        "v": [date(2024, 1, 1) + timedelta(20 * n) for n in range(50)],
+        "n": [datetime(2024, 1, 1) + timedelta(hours=200 * n) for n in range(50)],
+        "a": [None if n % 7 == 0 else n % 2 == 0 for n in range(50)],
+        "b": [Decimal(n) / 4 for n in range(50)],
+        "c": [math.nan if n == 3 else math.inf if n == 4 else 1.5 * n for n in range(50)],
+        "d": [1_000_001 + n % 9 for n in range(50)],
+        "e": ["\x1b[2J " if n == 5 else "x" for n in range(50)],
+    })  # fmt: skip
+    pq.write_table(rows, tmp_path / "v.parquet")
+    with duckdb.connect(tmp_path / "v.duckdb") as made:
+        made.execute("CREATE TABLE v AS SELECT * FROM rows")
+    (tmp_path / "v.toml").write_text(
+        f"""
+        [dataset]
+        name = "v"
+        source = "{source}"
+        budget = {{ epsilon = "3" }}
+        [tables.v]
+        unit = "id"
+        rows_per_unit = 2
+        groups_per_unit = 1
+        columns.v = {{ values = [2024-01-01, 2024-01-21] }}
+        columns.n = {{ min = 2024-01-05, max = 2024-06-01 }}
+        columns.a = {{ values = [true, false], required = true }}
+        columns.b = {{ min = 0, max = 10 }}
+        columns.c = {{ min = 0, max = 10 }}
+        columns.d = {{ values = [1000001, 1000002], other = -1 }}
+        columns.e = {{ values = ["x"] }}
+        """
+    )
+    said = checked(tmp_path / "v.toml", capsys)
+    assert "v: 50 rows of 17 id" in said
+    assert "v: 48 (96 %) of its values are none of the declared ones, and in no group: 2024-02-10 (1)" in said
+    assert "n: 1 (2 %) of its values are below 2024-01-05 00:00:00 and 31 (62 %)" in said
+    assert "a is `required`, and 8 rows are without a value" in said
+    assert "b: 9 (18 %) of its values are above 10" in said
+    assert "c: 1 (2 %) of its values are no numbers" in said
+    assert "d: 38 (76 %) of its values are none of the declared ones, and in the group -1: 1000003 (6)" in said
+    assert r"e: 1 (2 %) of its values are none of the declared ones, and in no group: '\x1b[2J ' (1)" in said
 
 
 def test_references_and_their_keys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

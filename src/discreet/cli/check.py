@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -133,12 +134,13 @@ def _of_column(found: TableReview, column: ColumnReview) -> Iterator[str]:
     if column.undeclared:
         share = _share(column.undeclared, found.rows - column.missing)
         group = "in no group" if column.other is None else f"in the group {column.other!r}"
-        examples = ", ".join(f"{value!r} ({many:,})" for value, many in column.others)
+        examples = ", ".join(f"{_shown(value)} ({many:,})" for value, many in column.others)
         yield f"{column.name}: {share} of its values are none of the declared ones, and {group}: {examples}."
 
 
-def _shown(end: Any) -> str:
-    return show(end) if hasattr(end, "denominator") else str(end)
+def _shown(value: Any) -> str:
+    """Return a bound or a value; texts in quotes, so that their spaces are seen."""
+    return repr(value) if isinstance(value, str) else show(value) if isinstance(value, Fraction) else str(value)
 
 
 def _are(many: int, what: str) -> str:

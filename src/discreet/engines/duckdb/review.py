@@ -151,8 +151,8 @@ class _Reading:
             undeclared = more.pop(0)
         if undeclared:
             there = f"{key} IS NOT NULL AND NOT {one_of(key, column.values or (), DUCKDB)}"
-            by = f"SELECT {key} AS v, count(*) AS n FROM {self.place} WHERE {there} GROUP BY v"
-            others = self.cursor.execute(f"SELECT v, n FROM ({by}) ORDER BY n DESC, v LIMIT {OFTEN}").fetchall()
+            by = f"SELECT {key}, count(*) FROM {self.place} WHERE {there} GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {OFTEN}"
+            others = self.cursor.execute(by).fetchall()  # by place: a name could be one of the data
         return ColumnReview(
             name=column.name,
             kind=column.kind or "text",
